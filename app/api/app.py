@@ -73,9 +73,7 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     def refused(request: Request, error: HTTPException) -> Response:
-        if (
-            error.status_code == 400
-        ):  # the framework's word for a body that cannot be read; ours is 422
+        if error.status_code == 400:  # a body that cannot be read, which is 422 here
             return response_of(errors.InvalidInput(str(error.detail)), request_id_of(request))
         code = _BY_HTTP_STATUS.get(
             error.status_code, "invalid_input" if error.status_code < 500 else "internal"

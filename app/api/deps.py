@@ -62,21 +62,6 @@ class Edge:
         except Busy:
             return SILENT
 
-    def answering(self, services: Services) -> Measured:
-        return Measured(services.rag, self.metrics)
-
-    def asked(
-        self, services: Services, caller: Caller, named: Scope | None, doc_ids: Sequence[str] = ()
-    ) -> Scope:
-        """Return where a question looks; reads the catalog unless a library is named.
-
-        Raises:
-            Forbidden: The caller may not look there.
-        """
-        if named is not None or not caller.sees_all:
-            return caller.within(named or "all")
-        return asked_by_default(services.catalog, self.settings.default_library, doc_ids).library
-
 
 # These are async so that FastAPI calls them in place: a plain def would cost each request a trip
 # through the thread pool.
@@ -102,13 +87,24 @@ class Door:
     caller: Caller
 
     def answering(self) -> Measured:
-        return self.edge.answering(self.services)
+        return Measured(self.services.rag, self.edge.metrics)
+
+    def scope(self, named: Scope | None, doc_ids: Sequence[str] = ()) -> Scope:
+        """Return where a question looks; reads the catalog unless a library is named.
+
+        Raises:
+            Forbidden: The caller may not look there.
+        """
+        if named is not None or not self.caller.sees_all:
+            return self.caller.within(named or "all")
+        default = self.edge.settings.default_library
+        return asked_by_default(self.services.catalog, default, doc_ids).library
 
     async def asked(self, named: Scope | None, doc_ids: Sequence[str] = ()) -> Scope:
-        """Return where a question looks, found out in a thread unless a library is named."""
+        """Return the same, found out in a thread unless a library is named."""
         if named is not None:
-            return self.caller.within(named)
-        return await asyncio.to_thread(self.edge.asked, self.services, self.caller, None, doc_ids)
+            return self.scope(named)
+        return await asyncio.to_thread(self.scope, None, doc_ids)
 
 
 async def _door(request: Request) -> Door:

@@ -145,20 +145,13 @@ def response_of(error: errors.DocuMindError, request_id: str) -> Response:
     return problem_response(problem_of(error, request_id), error.retry_after_s)
 
 
+_OF_MIDDLEWARE = "invalid_input unauthorized forbidden host_refused rate_limited busy".split()
+
+
 def declared(*codes_: str) -> dict[int | str, dict[str, Any]]:
     """Return OpenAPI `responses` for stable codes and for the middleware's own."""
     by_status: dict[int, list[str]] = {}
-    for code in dict.fromkeys(
-        (
-            *codes_,
-            "invalid_input",
-            "unauthorized",
-            "forbidden",
-            "host_refused",
-            "rate_limited",
-            "busy",
-        )
-    ):
+    for code in dict.fromkeys((*codes_, *_OF_MIDDLEWARE)):
         by_status.setdefault(status_of_code(code), []).append(code)
     by_status.setdefault(403, []).append("origin_refused")
     by_status.setdefault(431, []).append("too_large")  # request line and headers

@@ -22,7 +22,7 @@ from pydantic import BaseModel, Field, ValidationError
 from starlette.requests import Request
 
 from app.answer.records import AnswerRecord, view_of
-from app.api.deps import Edge
+from app.api.deps import Door, Edge
 from app.api.middleware.access import ANYONE, caller_of, changed
 from app.api.routes import documents, questions
 from app.api.routes.documents import DocumentPage, DocumentReply
@@ -255,6 +255,10 @@ class At:
     def services(self) -> Services:
         return self.edge.startup.services()
 
+    @property
+    def door(self) -> Door:
+        return Door(self.edge, self.services, "", self.caller)
+
     def document(self, asked: OfDocument) -> Document:
         """Return the document that is named.
 
@@ -321,7 +325,7 @@ def _tool(
 def _search(at: At, asked: SearchArguments) -> types.CallToolResult:
     """Find passages in the libraries, best first, each with its place."""
     wanted = SearchQuery(q=asked.query, **asked.model_dump(exclude={"query"}))
-    found = questions.search(at.services, at.edge, at.caller, wanted)
+    found = questions.search(at.door, wanted)
     passages = [
         f"[{n}] {hit.title}, {hit.section or 'no section'} (library {hit.library}, document"
         f" {hit.doc_id}, characters"
@@ -350,14 +354,14 @@ async def _ask(at: At, asked: AskArguments) -> types.CallToolResult:
         filters=FilterFields(tags=asked.tags, metadata=metadata, collection=asked.collection),
         trace="none",
     )
-    edge, services = at.edge, at.services
-    library = await to_thread.run_sync(edge.asked, services, at.caller, asked.library)
-    question = wanted.to_question(library, edge.settings.flare_active_retrieval)
-    question = await to_thread.run_sync(questions.collected, services, wanted.filters, question)
-    rag = edge.answering(services)
+    door, streams = at.door, at.edge.streams
+    library = await door.asked(asked.library)
+    question = wanted.to_question(library, at.edge.settings.flare_active_retrieval)
+    question = await to_thread.run_sync(questions.collected, door, wanted.filters, question)
+    rag = door.answering()
 
     answer = await last_item(
-        Pump(lambda cancel: finals(rag.stream(question, cancel), lambda found: found), edge.streams)
+        Pump(lambda cancel: finals(rag.stream(question, cancel), lambda found: found), streams)
     )
     if answer is None:
         raise Busy("the answer was stopped before its end; ask again", retry_after_s=1)
@@ -380,7 +384,7 @@ async def _check(at: At, asked: CheckArguments) -> types.CallToolResult:
     place. A model can judge too.
     """
     wanted = CheckRequest(**asked.model_dump())
-    work = partial(questions.checked, at.services, at.edge, at.caller, wanted)
+    work = partial(questions.checked, at.door, wanted)
     report = await at.edge.checks.run(work)
     said = as_text(report.model_dump(mode="json"))
     return _told(said or "There is no sentence in it.", report)

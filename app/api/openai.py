@@ -20,7 +20,7 @@ from fastapi import APIRouter, Request, Response
 
 from app.answer.completion import Completions, needs_model
 from app.answer.records import view_url
-from app.api.deps import AtCaller, AtDoor, AtEdge, Composition, Door, Responses, events, needs
+from app.api.deps import AtCaller, AtDoor, AtEdge, Door, Responses, events, needs
 from app.api.errors import ANSWERING, PROVIDER, status_of_code
 from app.api.middleware.limits import openai_error
 from app.api.routes import questions
@@ -432,11 +432,11 @@ async def chat_task(task: ChatTask, asked: ChatCompletionRequest, door: Door) ->
 @router.post(
     "/embeddings", operation_id="openai_embeddings", **openai_needs("read", *PROVIDER, "not_found")
 )
-async def embeddings(
-    asked: EmbeddingRequest, request: Request, services: Composition, edge: AtEdge
-) -> EmbeddingPage:
+async def embeddings(asked: EmbeddingRequest, request: Request, door: AtDoor) -> EmbeddingPage:
     """Embed texts as the server embeds passages. Few such requests run at once."""
-    return await edge.checks.run(lambda _: embedded(services.embedder, asked), request.receive)
+    return await door.edge.checks.run(
+        lambda _: embedded(door.services.embedder, asked), request.receive
+    )
 
 
 def embedded(embedder: Embedder, asked: EmbeddingRequest) -> EmbeddingPage:
@@ -475,12 +475,10 @@ def embedded(embedder: Embedder, asked: EmbeddingRequest) -> EmbeddingPage:
     operation_id="openai_vector_store_search",
     **openai_needs("read", "index_damaged"),
 )
-def search_store(
-    services: Composition, edge: AtEdge, caller: AtCaller, library: Scope, asked: StoreSearch
-) -> StorePage:
+def search_store(door: AtDoor, library: Scope, asked: StoreSearch) -> StorePage:
     """Rank passages of a library, or of all."""
     wanted = SearchQuery(q=asked.words(), library=library, limit=asked.max_num_results)
-    found = questions.ranked(services, edge.asked(services, caller, library), wanted)
+    found = questions.ranked(door, door.scope(library), wanted)
     least = asked.ranking_options.score_threshold
     hits = [_store_hit(hit) for hit in found.hits]
     return StorePage(search_query=[asked.words()], data=[hit for hit in hits if hit.score >= least])

@@ -196,10 +196,7 @@ _FORM = form_of(
         "description": "or `files`",
     },
     library={"type": "string", "enum": list(get_args(LibraryName))},
-    source_key={
-        **_TEXTS,
-        "description": "a relative path per file, in the order of the files",
-    },
+    source_key={**_TEXTS, "description": "a relative path per file, in the order of the files"},
     sync_folder={
         "type": "string",
         "description": "names the folder that is synced: what it sent can be removed by"

@@ -10,17 +10,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
 
-from app.api.deps import (
-    AtCaller,
-    AtDoor,
-    AtEdge,
-    Composition,
-    events,
-    files,
-    needs,
-    needs_all,
-    server_path,
-)
+from app.api.deps import AtCaller, AtDoor, Composition, events, files, needs, needs_all, server_path
 from app.api.errors import declared
 from app.api.schemas.base import Flag, JobReply, Reply, Request
 from app.api.streaming import EventStream, Pump, each, event
@@ -337,13 +327,11 @@ def list_evaluations(services: Composition) -> EvaluationList:
 
 
 @evaluations_router.post("", status_code=202, **needs_all("admin", "disk_full"))
-def start_evaluation(
-    services: Composition, edge: AtEdge, caller: AtCaller, asked: EvaluationBody
-) -> JobReply:
+def start_evaluation(door: AtDoor, asked: EvaluationBody) -> JobReply:
     """Compare settings on judged questions, as a job whose id is that of the report."""
-    scope = asked.library or edge.asked(services, caller, None)
-    library = services.settings.library if scope == "all" else Library(scope)
-    return JobReply.of(services.evaluations.start(replace(asked, library=library.value)))
+    scope = asked.library or door.scope(None)
+    library = door.edge.settings.library if scope == "all" else Library(scope)
+    return JobReply.of(door.services.evaluations.start(replace(asked, library=library.value)))
 
 
 @evaluations_router.get("/{report_id}", **needs_all("read", "not_found"))
