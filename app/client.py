@@ -63,13 +63,11 @@ class Connection:
         self.api_key = api_key
         self._timeout = (connect_timeout_s, timeout_s)
         self._session = requests.Session()
-        self._session.trust_env = (
-            False  # a proxy of the environment has no business with a server on this machine
-        )
+        # a proxy of the environment has no business with a server on this machine
+        self._session.trust_env = False
         if is_loopback(urlsplit(self.base_url).hostname or ""):
-            self._session.headers["Accept-Encoding"] = (
-                "identity"  # packing costs both ends more than loopback does
-            )
+            # packing costs both ends more than loopback does
+            self._session.headers["Accept-Encoding"] = "identity"
         if api_key:
             self._session.headers["X-API-Key"] = api_key
 
@@ -343,11 +341,8 @@ class DocuMindClient(Connection):
 
     def synced(self, library: str, folder: str) -> set[str]:
         """Return the source keys of documents that came from a folder."""
-        return set(
-            self.get("/api/v1/sync/documents", {"library": library, "folder": folder})[
-                "source_keys"
-            ]
-        )
+        found = self.get("/api/v1/sync/documents", {"library": library, "folder": folder})
+        return set(found["source_keys"])
 
     def remove_synced(
         self, library: str, folder: str, source_keys: Sequence[str]

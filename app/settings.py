@@ -560,14 +560,8 @@ _PREFIXES = tuple(
 _ALIKE = 0.9
 """Similarity of a misspelt name with its setting (`difflib`, [0, 1]): one or two letters of ten."""
 _FOREIGN = frozenset(
-    {
-        "OLLAMA_HOST",
-        "OLLAMA_MODELS",
-        "OLLAMA_NUM_PARALLEL",
-        "OLLAMA_MAX_LOADED_MODELS",
-        "OLLAMA_CONTEXT_LENGTH",
-        "OLLAMA_ORIGINS",
-    }
+    "OLLAMA_HOST OLLAMA_MODELS OLLAMA_NUM_PARALLEL OLLAMA_MAX_LOADED_MODELS OLLAMA_CONTEXT_LENGTH"
+    " OLLAMA_ORIGINS".split()
 )
 
 

@@ -529,11 +529,10 @@ def folder_name(folder: Path) -> str:
 
 
 def show(outcome: SyncOutcome) -> None:
-    rows = [(key, "added", "") for key in outcome.added]
-    rows += [(key, "replaced", "") for key in outcome.replaced]
-    rows += [(key, "removed", "") for key in outcome.removed]
-    rows += [(key, "failed", reason) for key, reason in outcome.failed]
-    rows += [(key, "skipped", reason) for key, reason in outcome.skipped]
+    done = (("added", outcome.added), ("replaced", outcome.replaced), ("removed", outcome.removed))
+    left = (("failed", outcome.failed), ("skipped", outcome.skipped))
+    rows = [(key, what, "") for what, keys in done for key in keys]
+    rows += [(key, what, reason) for what, pairs in left for key, reason in pairs]
     if rows:
         table(("file", "what", "remark"), rows)
     say(

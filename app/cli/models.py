@@ -59,12 +59,8 @@ def list_models(as_json: JsonOption = False) -> None:
     if installed:
         out.print()
         rows = [
-            (
-                row["name"],
-                size(row["size_bytes"]) if row["size_bytes"] else "",
-                "yes" if row["name"] in loaded else "",
-            )
-            for row in installed
+            (name, size(bytes_) if bytes_ else "", "yes" if name in loaded else "")
+            for name, bytes_ in ((row["name"], row["size_bytes"]) for row in installed)
         ]
         table(("installed", "on disk", "in memory"), rows, right=(1,))
     else:

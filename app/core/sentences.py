@@ -171,14 +171,11 @@ def _may_be_final(word: str, following: str, *, at_line_start: bool) -> bool:
     `following` is the next visible character, which is not in lower case.
     """
     lowered = word.lower()
-    if lowered in _NEVER_FINAL or (
-        len(word) == 1 and word.isupper()
-    ):  # a title, or an initial: J. Smith
+    # a title, or an initial: J. Smith
+    if lowered in _NEVER_FINAL or (len(word) == 1 and word.isupper()):
         return False
-    if lowered in _ABBREVIATIONS or _DOTTED.match(lowered):
-        return lowered in _MAY_END and not (
-            following.isdigit() or following in _OPENING
-        )  # Smith et al. (2003)
+    if lowered in _ABBREVIATIONS or _DOTTED.match(lowered):  # Smith et al. (2003)
+        return lowered in _MAY_END and not (following.isdigit() or following in _OPENING)
     return not (at_line_start and word.isdigit() and len(word) <= 3)  # a numbered item: "1. Title"
 
 

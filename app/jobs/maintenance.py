@@ -108,8 +108,7 @@ class Maintenance:
         """Return whether bytes of deleted documents are old enough to purge."""
         now = datetime.now(UTC)
         for library in Library:
-            at = self.store.writer.deleted_at(library)
-            if at is None:
+            if (at := self.store.writer.deleted_at(library)) is None:
                 continue
             small = self.store.catalog.counts(library).chunks <= PURGE_SMALL_CHUNKS
             wait_s = PURGE_AFTER_S if small else PURGE_LARGE_AFTER_S

@@ -564,13 +564,7 @@ class JobRunner:
         )
         with self._spans.around(span):
             ended, again_in_s = self._perform(run, kind.handler)
-        span.put(
-            {
-                "documind.state": ended.state,
-                "documind.done": ended.done,
-                "documind.unit": ended.unit,
-            }
-        )
+        span.put({f"documind.{name}": getattr(ended, name) for name in ("state", "done", "unit")})
         span.end()
         log("job %s (%s): %s", run.job_id, run.kind, ended.state)
         self._settle(run, ended, again_in_s)
@@ -859,16 +853,11 @@ def has_text(job: Job) -> bool:
 
 def pending_originals(jobs: Sequence[Job]) -> frozenset[str]:
     """Return hashes of originals that unfinished jobs need; a start keeps them."""
-    hashes: set[str] = set()
-    for job in jobs:
-        files = job.payload.get("files")
-        if isinstance(files, Sequence):
-            hashes.update(
-                str(file["sha256"])
-                for file in files
-                if isinstance(file, Mapping) and "sha256" in file
-            )
-    return frozenset(hashes)
+    listed = (job.payload.get("files") for job in jobs)
+    files = (file for one in listed if isinstance(one, Sequence) for file in one)
+    return frozenset(
+        str(file["sha256"]) for file in files if isinstance(file, Mapping) and "sha256" in file
+    )
 
 
 def counted(

@@ -201,9 +201,8 @@ class OllamaHost:
 
     def _since(self, release: tuple[int, int, int]) -> bool:
         numbers = tuple(int(part) for part in re.findall(r"\d+", self.version())[:3])
-        return (
-            numbers == (0, 0, 0) or numbers >= release
-        )  # source builds say 0.0.0 and are taken as new
+        # source builds say 0.0.0 and are taken as new
+        return numbers == (0, 0, 0) or numbers >= release
 
     def models(self, timeout_s: float = _SHORT_S) -> list[InstalledModel]:
         """Return installed models, newest first."""
