@@ -29,11 +29,8 @@ class Problem(BaseModel):
 
 
 PROBLEM_TYPE = "application/problem+json"
-PROVIDER = (
-    "model_not_installed",
-    "provider_unreachable",
-    "provider_timeout",
-    "provider_bad_response",
+PROVIDER = tuple(
+    "model_not_installed provider_unreachable provider_timeout provider_bad_response".split()
 )
 """Codes of a model host that fails."""
 ANSWERING = (*PROVIDER, "not_found", "index_damaged", "disk_full")

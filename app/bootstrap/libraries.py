@@ -205,16 +205,9 @@ class Libraries:
 
 
 _OF_MODELS = (
-    "llm_model",
-    "helper_model",
-    "llm_temperature",
-    "llm_max_tokens",
-    "llm_num_ctx",
-    "reasoning",
-    "model_prompts",
-    "evidence",
-    "prompts_dir",
-)
+    "llm_model helper_model llm_temperature llm_max_tokens llm_num_ctx reasoning model_prompts"
+    " evidence prompts_dir"
+).split()
 """Settings that act where a model is asked."""
 
 

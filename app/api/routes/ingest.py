@@ -218,15 +218,8 @@ _FORM = form_of(
     },
 )
 _FAILURES = (
-    "unsupported_type",
-    "encrypted",
-    "no_text_layer",
-    "unreadable",
-    "too_large",
-    "conflict",
-    "disk_full",
-    "index_damaged",
-)
+    "unsupported_type encrypted no_text_layer unreadable too_large conflict disk_full index_damaged"
+).split()
 
 
 @router.post(
