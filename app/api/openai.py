@@ -45,7 +45,16 @@ from app.api.schemas.openai import (
     UrlCitation,
 )
 from app.api.schemas.questions import QueryResponse, SearchQuery
-from app.api.streaming import AnswerReply, EventStream, Produce, Pump, each, finals, stream_problem
+from app.api.streaming import (
+    AnswerReply,
+    EventStream,
+    Produce,
+    Pump,
+    each,
+    event,
+    finals,
+    stream_problem,
+)
 from app.core.cancel import CancelToken
 from app.core.errors import InvalidInput, NotFound
 from app.core.ports import Embedder
@@ -204,7 +213,7 @@ class Chunks:
     def end(self, error: BaseException | None) -> bytes:
         if error is None:
             return b"data: [DONE]\n\n"
-        return _event(openai_error(stream_problem(error, self._completion.request_id)))
+        return event("", openai_error(stream_problem(error, self._completion.request_id)))
 
     def _last(self, answer: Answer) -> bytes:
         """Return text not shown yet, the citations and, if wanted, the token counts."""
@@ -224,13 +233,13 @@ class Chunks:
         """Return a chunk with token counts where the client wants it."""
         if not self._usage:
             return b""
-        return _event({**self._frame(), "choices": [], "usage": usage_of(answer).model_dump()})
+        return event("", {**self._frame(), "choices": [], "usage": usage_of(answer).model_dump()})
 
     def _chunk(
         self, delta: Mapping[str, object], finish: str | None = None, **ours: object
     ) -> bytes:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
-        return _event({**self._frame(), "choices": [choice], **ours})
+        return event("", {**self._frame(), "choices": [choice], **ours})
 
     def _frame(self) -> dict[str, object]:
         shared = self._completion
@@ -279,14 +288,6 @@ def marks_of(text: str) -> dict[tuple[int, int], tuple[int, int]]:
         at = match.end()
         found.setdefault((before, int(match.group(1))), match.span())
     return found
-
-
-def _event(data: Mapping[str, object]) -> bytes:
-    return (
-        b"data: "
-        + json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
-        + b"\n\n"
-    )
 
 
 router = APIRouter(prefix="/v1", tags=["openai"])

@@ -288,8 +288,9 @@ def each(items: Iterator[T], make: Callable[[T], Made]) -> Generator[Made, None,
 
 
 def event(name: str, data: object) -> bytes:
-    """Return one event with a JSON body on one line, in UTF-8."""
-    return f"event: {name}\ndata: {_ENCODER.encode(data)}\n\n".encode("utf-8", "replace")
+    """Return one event with a JSON body on one line, in UTF-8; it may have no name."""
+    head = f"event: {name}\n" if name else ""
+    return f"{head}data: {_ENCODER.encode(data)}\n\n".encode("utf-8", "replace")
 
 
 def stream_problem(error: BaseException, request_id: str) -> ProblemDict:

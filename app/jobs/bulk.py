@@ -30,7 +30,7 @@ from app.ingest.bulk import (
     prepare,
 )
 from app.ingest.names import IngestOptions
-from app.ingest.sources.dumps import FirstArticles, is_markup, is_part, open_articles, source_name
+from app.ingest.sources.dumps import FirstArticles, is_markup, open_articles, source_name
 from app.jobs.runner import JobContext, JobRunner, per_library
 from app.storage.options import IndexOptions, stored_bytes
 
@@ -58,25 +58,6 @@ class BulkPayload:
     missing: MissingPolicy = "remove"
     articles: int | None = None
     """At most this many articles, from the beginning; None takes all."""
-
-    @classmethod
-    def of(
-        cls,
-        library: Library,
-        source: str,
-        name: str | None,
-        workers: int | None,
-        missing: MissingPolicy | None,
-        articles: int | None,
-    ) -> BulkPayload:
-        """Return a run; without a name that of the source.
-
-        Without a policy, articles that the source lacks are kept for a part of a dump, else
-        removed.
-        """
-        whole = articles is None and not is_part(source)
-        missing = missing or ("remove" if whole else "keep")
-        return cls(library, source, name or source_name(source), workers, missing, articles)
 
     def to_json(self) -> dict[str, object]:
         return {**asdict(self), "library": self.library.value}

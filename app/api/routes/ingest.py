@@ -36,7 +36,7 @@ from app.core.text import either
 from app.core.types import Job, JobFile, Labels, Library, LibraryName
 from app.ingest.bulk import MissingPolicy
 from app.ingest.names import display_name, source_key
-from app.ingest.sources.dumps import open_articles
+from app.ingest.sources.dumps import is_part, open_articles, source_name
 from app.jobs.bulk import BULK_PLAN, BulkPayload
 from app.jobs.ingest import remove_samples
 from app.jobs.kinds import ARXIV, FETCH, SAMPLES, request_embedding
@@ -577,9 +577,10 @@ def bulk(asked: BulkRequest, services: Composition) -> JobReply:
         open_articles(asked.source)
         payload = {"library": library.value, "source": asked.source, "name": asked.name}
         return JobReply.of(services.jobs.submit(BULK_PLAN, payload, unit="articles"))
-    run = BulkPayload.of(
-        library, asked.source, asked.name, asked.workers, asked.missing, asked.articles
-    )
+    # Articles that the source lacks are kept for a part of a dump, else removed.
+    missing = asked.missing or ("keep" if asked.articles or is_part(asked.source) else "remove")
+    name = asked.name or source_name(asked.source)
+    run = BulkPayload(library, asked.source, name, asked.workers, missing, asked.articles)
     return JobReply.of(services.bulk.request(run))
 
 
