@@ -148,14 +148,12 @@ class Completion:
         evidence = {item.n: item for item in answer.evidence}
         found: list[Annotation] = []
         for (place, n), (start, end) in marks_of(answer.text).items():
-            sentence = next(
-                (
-                    one
-                    for one in answer.sentences
-                    if one.answer_start <= start and end <= one.answer_end
-                ),
-                None,
+            around = (
+                one
+                for one in answer.sentences
+                if one.answer_start <= start and end <= one.answer_end
             )
+            sentence = next(around, None)
             for citation in sentence.citations if sentence else ():
                 if citation.n != n or (place, n) not in places:
                     continue
@@ -456,16 +454,10 @@ def embedded(embedder: Embedder, asked: EmbeddingRequest) -> EmbeddingPage:
         )
     tokens = sum(embedder.count_tokens(texts))
     rows = embedder.embed_passages(texts)
+    packed = asked.encoding_format == "base64"
+    made = (b64encode(r.astype("<f4").tobytes()).decode() if packed else r.tolist() for r in rows)
     return EmbeddingPage(
-        data=[
-            EmbeddingRow(
-                index=index,
-                embedding=b64encode(row.astype("<f4").tobytes()).decode()
-                if asked.encoding_format == "base64"
-                else row.tolist(),
-            )
-            for index, row in enumerate(rows)
-        ],
+        data=[EmbeddingRow(index=at, embedding=row) for at, row in enumerate(made)],
         model=identity.model,
         usage=EmbeddingUsage(prompt_tokens=tokens, total_tokens=tokens),
     )

@@ -134,7 +134,12 @@ class Responder:
     def _response(
         self, message: OutputMessage | None = None, answer: Answer | None = None
     ) -> ResponseReply:
-        shared, usage = self._completion, usage_of(answer)
+        shared, counted = self._completion, usage_of(answer)
+        usage = ResponseUsage(
+            input_tokens=counted.prompt_tokens,
+            output_tokens=counted.completion_tokens,
+            total_tokens=counted.total_tokens,
+        )
         return ResponseReply(
             id=f"resp_{self._id}",
             created_at=shared.created,
@@ -142,13 +147,7 @@ class Responder:
             model=shared.model,
             output=[message] if message else [],
             instructions=self._instructions,
-            usage=ResponseUsage(
-                input_tokens=usage.prompt_tokens,
-                output_tokens=usage.completion_tokens,
-                total_tokens=usage.total_tokens,
-            )
-            if answer
-            else None,
+            usage=usage if answer else None,
             documind=QueryResponse.of(answer, request_id=shared.request_id) if answer else None,
         )
 

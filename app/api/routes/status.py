@@ -614,16 +614,8 @@ def list_libraries(services: Composition, edge: AtEdge, caller: AtCaller) -> Lib
     for library in filter(caller.libraries.__contains__, Library):
         embedding = status.embedding[library.value]
         build = status.builds.get(library.value, "none")
-        found.append(
-            LibraryStatus.model_validate(
-                {
-                    **_counted(services, library),
-                    "embedding": embedding,
-                    "notices": embedding.notices,
-                    "build": build,
-                }
-            )
-        )
+        state = {"embedding": embedding, "notices": embedding.notices, "build": build}
+        found.append(LibraryStatus.model_validate({**_counted(services, library), **state}))
     asked = asked_by_default(services.catalog, edge.settings.default_library)
     return LibraryList(libraries=found, default_library=asked.library, default_reason=asked.reason)
 
