@@ -254,6 +254,8 @@ class BulkPlanJob:
         vectors_disk = chunks * catalog_vector_bytes(dimension) + in_store
         text_disk = round(scale * disk)
         free = shutil.disk_usage(self.data_dir).free
+        prepare_s = sample.prepare_s / workers if workers else write_s + sample.prepare_s
+        text_s = max(write_s, prepare_s)
         plan = BulkPlan(
             source=source,
             name=name,
@@ -262,13 +264,7 @@ class BulkPlanJob:
             articles=round(scale * sample.articles),
             documents=round(scale * len(drafts)),
             chunks=chunks,
-            text_s=round(
-                scale
-                * max(
-                    write_s, sample.prepare_s / workers if workers else write_s + sample.prepare_s
-                ),
-                1,
-            ),
+            text_s=round(scale * text_s, 1),
             workers=workers,
             vectors_s=None if embed_s is None else round(chunks * embed_s, 1),
             text_disk_bytes=text_disk,

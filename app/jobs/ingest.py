@@ -387,14 +387,10 @@ class RereadJob:
         after = ""
         while batch := catalog.read_before(library, READ_AS, _REREAD_AT_ONCE, after):
             after = batch[-1].doc_id
-            outcomes = pipeline.ingest(
-                library,
-                [
-                    raw_again(document, self.parts.original(document.sha256), context.job_id)
-                    for document in batch
-                ],
-                cancel=context.cancel,
-            )
+            raws = [
+                raw_again(one, self.parts.original(one.sha256), context.job_id) for one in batch
+            ]
+            outcomes = pipeline.ingest(library, raws, cancel=context.cancel)
             for document, outcome in zip(batch, outcomes, strict=True):
                 failed = outcome.status == "failed"
                 counts["failed" if failed else "read"] += 1
