@@ -63,13 +63,11 @@ class Connection:
         self.api_key = api_key
         self._timeout = (connect_timeout_s, timeout_s)
         self._session = requests.Session()
-        self._session.trust_env = (
-            False  # a proxy of the environment has no business with a server on this machine
-        )
+        # a proxy of the environment has no business with a server on this machine
+        self._session.trust_env = False
         if is_loopback(urlsplit(self.base_url).hostname or ""):
-            self._session.headers["Accept-Encoding"] = (
-                "identity"  # packing costs both ends more than loopback does
-            )
+            # packing costs both ends more than loopback does
+            self._session.headers["Accept-Encoding"] = "identity"
         if api_key:
             self._session.headers["X-API-Key"] = api_key
 
@@ -86,19 +84,15 @@ class Connection:
         return self._read(self._send("GET", path, params=params))
 
     def post(self, path: str, body: Json | None = None, params: Json | None = None) -> Json:
-        """Post a JSON body to a path below the server's root and return the reply."""
         return self._read(self._send("POST", path, params=params, json=body))
 
     def put(self, path: str, body: Json) -> Json:
-        """Put a JSON body to a path below the server's root and return the reply."""
         return self._read(self._send("PUT", path, json=body))
 
     def patch(self, path: str, body: Json, params: Json | None = None) -> Json:
-        """Patch what is at a path below the server's root and return the reply."""
         return self._read(self._send("PATCH", path, params=params, json=body))
 
     def remove(self, path: str, params: Json | None = None) -> Json:
-        """Delete what is at a path below the server's root and return the reply."""
         return self._read(self._send("DELETE", path, params=params))
 
     def _text(self, path: str) -> str:
@@ -347,11 +341,8 @@ class DocuMindClient(Connection):
 
     def synced(self, library: str, folder: str) -> set[str]:
         """Return the source keys of documents that came from a folder."""
-        return set(
-            self.get("/api/v1/sync/documents", {"library": library, "folder": folder})[
-                "source_keys"
-            ]
-        )
+        found = self.get("/api/v1/sync/documents", {"library": library, "folder": folder})
+        return set(found["source_keys"])
 
     def remove_synced(
         self, library: str, folder: str, source_keys: Sequence[str]
@@ -514,7 +505,6 @@ def as_text(report: Json) -> str:
 
 
 def as_markdown(report: Json) -> str:
-    """Return a report as Markdown, a list entry for each sentence."""
     lines = ["# Check", "", _plain(_counts(report)), ""]
     for sentence in report["sentences"]:
         said = _plain(_verdict(sentence, report))

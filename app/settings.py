@@ -82,9 +82,8 @@ class Settings(BaseSettings):
     )
     originals_url: str = knob(
         "",
-        "s3://BUCKET/PREFIX?endpoint=http://HOST:PORT that keeps uploaded files (extra"
-        " `shared`; keys: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY); empty: a directory in"
-        " DATA_DIR",
+        "s3://BUCKET/PREFIX?endpoint=http://HOST:PORT that keeps uploaded files (extra `shared`;"
+        " keys: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY); empty: a directory in DATA_DIR",
     )
     originals_cache_mb: int = knob(
         2048, "files of the object store kept on this machine, the last used, MB", ge=1
@@ -434,12 +433,10 @@ class Settings(BaseSettings):
 
     @property
     def is_shared(self) -> bool:
-        """Return whether other processes may use the same data."""
         return bool(self.database_url and self.search_url)
 
     @property
     def chroma_dir(self) -> Path:
-        """Return the directory of Chroma's store."""
         return self.chroma_persist_dir or self.data_dir / "chroma"
 
     @property
@@ -510,7 +507,6 @@ class Settings(BaseSettings):
         )
 
     def providers(self) -> ProviderOptions:
-        """Return the options of model hosts."""
         hosted = {
             name: HostedOptions(
                 api_key=getattr(self, f"{name}_api_key"), model=getattr(self, f"{name}_model")
@@ -533,7 +529,6 @@ class Settings(BaseSettings):
         )
 
     def answer(self) -> AnswerOptions:
-        """Return the options of the query use case."""
         manner = self._options(MannerOptions, {"prompts": "model_prompts"})
         return self._options(AnswerOptions, manner=manner)
 
@@ -556,24 +551,17 @@ def _memory_bytes() -> int:
 
 
 _PREFIXES = tuple(
-    "API_ CHROMA_ DATABASE_ OLLAMA_ LLM_ EMBEDDING_ EMBED_ CHUNK_ RELEVANCE_ PUBLIC_ KEYWORD_"
-    " FALLBACK_ FLARE_ MEMORY_ PROMPTS_ STORE_"
-    " ANSWER_ ARXIV_ SEED_SAMPLE SAMPLE TRUSTED_"
-    " CORS_ EMBEDDED_ PAPERS_EMBEDDED DOCUMIND_ DOCMIND_ MAX_DENSE MAX_FILE MAX_STREAMS MAX_MODEL"
-    " CROSS_ENCODER RATE_LIMIT"
-    " THREAD_POOL VECTOR_ PAPERS_VECTOR SEARCH_ JOB_".split()
+    "API_ CHROMA_ DATABASE_ OLLAMA_ LLM_ EMBEDDING_ EMBED_ CHUNK_ RELEVANCE_ PUBLIC_"
+    " KEYWORD_ FALLBACK_ FLARE_ MEMORY_ PROMPTS_ STORE_ ANSWER_ ARXIV_ SEED_SAMPLE SAMPLE"
+    " TRUSTED_ CORS_ EMBEDDED_ PAPERS_EMBEDDED DOCUMIND_ DOCMIND_ MAX_DENSE MAX_FILE"
+    " MAX_STREAMS MAX_MODEL CROSS_ENCODER RATE_LIMIT THREAD_POOL VECTOR_ PAPERS_VECTOR"
+    " SEARCH_ JOB_".split()
 )
 _ALIKE = 0.9
 """Similarity of a misspelt name with its setting (`difflib`, [0, 1]): one or two letters of ten."""
 _FOREIGN = frozenset(
-    {
-        "OLLAMA_HOST",
-        "OLLAMA_MODELS",
-        "OLLAMA_NUM_PARALLEL",
-        "OLLAMA_MAX_LOADED_MODELS",
-        "OLLAMA_CONTEXT_LENGTH",
-        "OLLAMA_ORIGINS",
-    }
+    "OLLAMA_HOST OLLAMA_MODELS OLLAMA_NUM_PARALLEL OLLAMA_MAX_LOADED_MODELS OLLAMA_CONTEXT_LENGTH"
+    " OLLAMA_ORIGINS".split()
 )
 
 
@@ -596,9 +584,8 @@ def check_start(settings: Settings) -> None:
     ):
         raise InvalidInput(
             f"API_HOST {settings.api_host!r} can be reached from other machines and no API_KEY is"
-            " set:"
-            " set API_KEY, or ALLOW_INSECURE_BIND=true if something in front of the server asks"
-            " for one"
+            " set: set API_KEY, or ALLOW_INSECURE_BIND=true if something in front of the server"
+            " asks for one"
         )
 
 

@@ -73,9 +73,7 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     def refused(request: Request, error: HTTPException) -> Response:
-        if (
-            error.status_code == 400
-        ):  # the framework's word for a body that cannot be read; ours is 422
+        if error.status_code == 400:  # a body that cannot be read, which is 422 here
             return response_of(errors.InvalidInput(str(error.detail)), request_id_of(request))
         code = _BY_HTTP_STATUS.get(
             error.status_code, "invalid_input" if error.status_code < 500 else "internal"
@@ -238,16 +236,7 @@ def create_app(
 def _middleware(settings: Settings, edge: Edge) -> list[Middleware]:
     """Return the layers, outermost first (docs/architecture.md)."""
     upload_bytes = _FILES_PER_REQUEST * settings.max_file_size_mb * 2**20
-
-    def limit_of(path: str) -> int:
-        return (
-            upload_bytes
-            if path == "/api/v1/ingest"
-            else _CHECK_BYTES
-            if path == "/api/v1/check"
-            else _JSON_BYTES
-        )
-
+    limits = {"/api/v1/ingest": upload_bytes, "/api/v1/check": _CHECK_BYTES}
     layers = [
         Middleware(ProxyPrefix, prefix=settings.root_path),
         Middleware(Observed, metrics=edge.metrics, spans=edge.spans),
@@ -267,7 +256,7 @@ def _middleware(settings: Settings, edge: Edge) -> list[Middleware]:
             allow_headers=["Authorization", "Content-Type", "X-API-Key", "X-Request-ID"],
             expose_headers=["X-Request-ID", "Retry-After"],
         ),
-        Middleware(BodyLimit, limit_of=limit_of),
+        Middleware(BodyLimit, limit_of=lambda path: limits.get(path, _JSON_BYTES)),
         Middleware(Concurrency, limit=settings.thread_pool_size),
     ]
     if settings.rate_limit_per_minute:

@@ -6,9 +6,10 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict, get_args
 
 from fastapi import Depends, FastAPI, Query, Request, Security, params
 from fastapi.openapi.models import APIKey
@@ -17,15 +18,9 @@ from fastapi.security.base import SecurityBase
 from starlette.routing import compile_path
 
 from app.answer.service import asked_by_default
-from app.api.errors import PROBLEM_TYPE, request_id_of
+from app.api.errors import PROBLEM_TYPE, declared, request_id_of
 from app.api.metrics import Measured, Metrics
-from app.api.middleware.access import (
-    SAFE_METHODS,
-    THIS_MACHINE,
-    KeyCheck,
-    caller_of,
-    changed,
-)
+from app.api.middleware.access import SAFE_METHODS, THIS_MACHINE, KeyCheck, caller_of, changed
 from app.api.startup import Startup
 from app.api.streaming import Places, StreamSlots
 from app.core.access import Caller, KeyScope
@@ -67,25 +62,6 @@ class Edge:
         except Busy:
             return SILENT
 
-    def answering(self, services: Services) -> Measured:
-        return Measured(services.rag, self.metrics)
-
-    def asked(
-        self,
-        services: Services,
-        caller: Caller,
-        named: Scope | None,
-        doc_ids: Sequence[str] = (),
-    ) -> Scope:
-        """Return where a question looks; reads the catalog unless a library is named.
-
-        Raises:
-            Forbidden: The caller may not look there.
-        """
-        if named is not None or not caller.sees_all:
-            return caller.within(named or "all")
-        return asked_by_default(services.catalog, self.settings.default_library, doc_ids).library
-
 
 # These are async so that FastAPI calls them in place: a plain def would cost each request a trip
 # through the thread pool.
@@ -111,13 +87,24 @@ class Door:
     caller: Caller
 
     def answering(self) -> Measured:
-        return self.edge.answering(self.services)
+        return Measured(self.services.rag, self.edge.metrics)
+
+    def scope(self, named: Scope | None, doc_ids: Sequence[str] = ()) -> Scope:
+        """Return where a question looks; reads the catalog unless a library is named.
+
+        Raises:
+            Forbidden: The caller may not look there.
+        """
+        if named is not None or not self.caller.sees_all:
+            return self.caller.within(named or "all")
+        default = self.edge.settings.default_library
+        return asked_by_default(self.services.catalog, default, doc_ids).library
 
     async def asked(self, named: Scope | None, doc_ids: Sequence[str] = ()) -> Scope:
-        """Return where a question looks, found out in a thread unless a library is named."""
+        """Return the same, found out in a thread unless a library is named."""
         if named is not None:
-            return self.caller.within(named)
-        return await asyncio.to_thread(self.edge.asked, self.services, self.caller, None, doc_ids)
+            return self.scope(named)
+        return await asyncio.to_thread(self.scope, None, doc_ids)
 
 
 async def _door(request: Request) -> Door:
@@ -189,13 +176,36 @@ _KEY_OF_ALL = _Key(
 )
 
 
-def needs(scope: KeyScope, *, every_library: bool = False) -> list[params.Depends]:
-    """Return the dependency by which a route declares the one scope that it needs.
+Node = dict[str, Any]
+"""A JSON object of the document, whose shape FastAPI decides."""
+Responses = dict[int | str, Node]
+
+
+class Gate(TypedDict):
+    """What a route or a router declares of its access and its failures."""
+
+    dependencies: Sequence[params.Depends]
+    responses: Responses
+
+
+def needs(
+    scope: KeyScope,
+    *codes: str,
+    also: Responses | None = None,
+    describe: Callable[..., Responses] = declared,
+    every_library: bool = False,
+) -> Gate:
+    """Declare the one scope that a route needs, and the codes of its errors.
 
     With `every_library`, keys that are limited to some are refused; else the route itself shows
-    and changes nothing of a library that its caller may not use.
+    and changes nothing of a library that its caller may not use. `also` are other replies, and
+    `describe` turns codes into OpenAPI `responses`.
     """
-    return [Security(_KEY_OF_ALL if every_library else _KEY, scopes=[scope])]
+    key = Security(_KEY_OF_ALL if every_library else _KEY, scopes=[scope])
+    return Gate(dependencies=[key], responses={**(also or {}), **describe(*codes)})
+
+
+needs_all = partial(needs, every_library=True)
 
 
 async def _settings_open(request: Request) -> None:
@@ -207,13 +217,13 @@ async def _settings_open(request: Request) -> None:
         )
 
 
-CHANGES_SETTINGS = [*needs("admin", every_library=True), Depends(_settings_open)]
-"""Of routes that change models, hosts or keys."""
+def changes_settings(*codes: str) -> Gate:
+    """Declare what routes need that change models, hosts or keys."""
+    gate = needs_all("admin", *codes)
+    return {**gate, "dependencies": [*gate["dependencies"], Depends(_settings_open)]}
+
 
 _PROBLEM = "#/components/schemas/Problem"
-
-Node = dict[str, Any]
-"""A JSON object of the document, whose shape FastAPI decides."""
 
 
 def publish(app: FastAPI) -> None:
@@ -243,12 +253,12 @@ _EVENT = {
 }
 
 
-def events(description: str) -> dict[int | str, Node]:
+def events(description: str) -> Responses:
     """Return OpenAPI `responses` of a route that streams events."""
     return {200: {"description": description, "content": {"text/event-stream": {"schema": _EVENT}}}}
 
 
-def files(description: str, media: Iterable[str]) -> dict[int | str, Node]:
+def files(description: str, media: Iterable[str]) -> Responses:
     """Return OpenAPI `responses` of a route that sends text as a file."""
     content = {one: {"schema": {"type": "string"}} for one in media}
     return {200: {"description": description, "content": content}}

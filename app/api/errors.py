@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from fastapi import Request
 from fastapi.responses import Response
@@ -29,13 +29,12 @@ class Problem(BaseModel):
 
 
 PROBLEM_TYPE = "application/problem+json"
-PROVIDER = (
-    "model_not_installed",
-    "provider_unreachable",
-    "provider_timeout",
-    "provider_bad_response",
+PROVIDER = tuple(
+    "model_not_installed provider_unreachable provider_timeout provider_bad_response".split()
 )
 """Codes of a model host that fails."""
+ANSWERING = (*PROVIDER, "not_found", "index_damaged", "disk_full")
+"""Codes of what answers a question."""
 
 STATUS: Mapping[type[errors.DocuMindError], int] = {
     errors.DocuMindError: 500,
@@ -143,20 +142,13 @@ def response_of(error: errors.DocuMindError, request_id: str) -> Response:
     return problem_response(problem_of(error, request_id), error.retry_after_s)
 
 
-def declared(*codes_: str) -> dict[int | str, dict[str, object]]:
+_OF_MIDDLEWARE = "invalid_input unauthorized forbidden host_refused rate_limited busy".split()
+
+
+def declared(*codes_: str) -> dict[int | str, dict[str, Any]]:
     """Return OpenAPI `responses` for stable codes and for the middleware's own."""
     by_status: dict[int, list[str]] = {}
-    for code in dict.fromkeys(
-        (
-            *codes_,
-            "invalid_input",
-            "unauthorized",
-            "forbidden",
-            "host_refused",
-            "rate_limited",
-            "busy",
-        )
-    ):
+    for code in dict.fromkeys((*codes_, *_OF_MIDDLEWARE)):
         by_status.setdefault(status_of_code(code), []).append(code)
     by_status.setdefault(403, []).append("origin_refused")
     by_status.setdefault(431, []).append("too_large")  # request line and headers
@@ -170,5 +162,4 @@ def declared(*codes_: str) -> dict[int | str, dict[str, object]]:
 
 
 def request_id_of(request: Request) -> str:
-    """Return the id that the outermost middleware gave this request."""
     return str(request.scope.get("request_id", ""))

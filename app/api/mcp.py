@@ -76,9 +76,7 @@ class McpDoor:
             try:
                 manager = await to_thread.run_sync(self._make)
                 break
-            except (
-                OSError
-            ):  # too many open files, for one; what is imported by half is imported again
+            except OSError:  # too many open files, for one; a half import is made again
                 logger.exception(
                     "the MCP door cannot be opened; everything else works, trying again in %.0f s",
                     RETRY_S,

@@ -11,37 +11,23 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from inspect import iscoroutinefunction
-from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
+import mcp_types as types
 from anyio import to_thread
 from mcp.server import Server
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
-from mcp_types import (
-    INVALID_PARAMS,
-    CallToolRequestParams,
-    CallToolResult,
-    ListResourcesResult,
-    ListResourceTemplatesResult,
-    ListToolsResult,
-    ReadResourceResult,
-    Resource,
-    ResourceTemplate,
-    TextContent,
-    TextResourceContents,
-    Tool,
-    ToolAnnotations,
-)
 from pydantic import BaseModel, Field, ValidationError
 from starlette.requests import Request
 
 from app.answer.records import AnswerRecord, view_of
-from app.api.deps import Edge
+from app.api.deps import Door, Edge
 from app.api.middleware.access import ANYONE, caller_of, changed
 from app.api.routes import documents, questions
+from app.api.routes.documents import DocumentPage, DocumentReply
 from app.api.routes.ingest import submitted
-from app.api.schemas.base import Reply, Tolerant
-from app.api.schemas.documents import DocumentPage, DocumentReply, SearchResponse
+from app.api.schemas.base import IngestResponse, Reply, Tolerant
 from app.api.schemas.questions import (
     MOST_CHARACTERS,
     CheckRequest,
@@ -49,9 +35,9 @@ from app.api.schemas.questions import (
     FilterFields,
     QueryRequest,
     SearchQuery,
+    SearchResponse,
     Tag,
 )
-from app.api.schemas.status import IngestResponse
 from app.api.streaming import Pump, finals, last_item, settled
 from app.client import as_text
 from app.core.access import Caller, KeyScope
@@ -68,7 +54,6 @@ _MAX_TEXT_CHARACTERS = 20_000
 """Of one call; a model that wants more asks for the next part."""
 _AROUND = 120
 """Characters of a line that are shown on each side of what was found in it."""
-_A = TypeVar("_A", bound=BaseModel)
 _R = TypeVar("_R")
 
 
@@ -89,10 +74,6 @@ class Narrowed(Tolerant):
         description="only documents whose own metadata is so: KEY=VALUE or KEY=FROM..TO",
     )
     collection: Tag | None = Field(None, description="only what this saved filter allows")
-
-    def given(self) -> dict[str, Any]:
-        """Return the fields as a search takes them."""
-        return {"tags": self.tags, "metadata": self.metadata, "collection": self.collection}
 
 
 class SearchArguments(Narrowed):
@@ -257,10 +238,9 @@ class CheckArguments(Tolerant):
     )
 
 
-def _told(text: str, found: BaseModel) -> CallToolResult:
-    """Return text for a model, and the same as data for programs."""
+def _told(text: str, found: BaseModel) -> types.CallToolResult:
     data = found.model_dump(mode="json", by_alias=True)
-    return CallToolResult(content=[TextContent(text=text)], structured_content=data)
+    return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +254,10 @@ class At:
     @property
     def services(self) -> Services:
         return self.edge.startup.services()
+
+    @property
+    def door(self) -> Door:
+        return Door(self.edge, self.services, "", self.caller)
 
     def document(self, asked: OfDocument) -> Document:
         """Return the document that is named.
@@ -290,41 +274,37 @@ class At:
 
 
 @dataclass(frozen=True, slots=True)
-class _Tool(Generic[_A]):
+class _Tool:
     """One tool: its name, what it says of itself, its arguments, and what it does."""
 
     name: str
     title: str
     description: str
-    arguments: type[_A]
+    arguments: type[BaseModel]
     scope: KeyScope
     """Which a key needs for it."""
     reply: type[BaseModel]
-    work: Callable[[At, _A], Any]
+    work: Callable[[At, Any], Awaitable[types.CallToolResult]]
 
-    async def run(self, at: At, asked: _A) -> CallToolResult:
-        """Run it, in a thread of its own unless it waits by itself."""
-        if iscoroutinefunction(self.work):
-            found: CallToolResult = await self.work(at, asked)
-        else:
-            found = await to_thread.run_sync(self.work, at, asked)
-        return found
-
-    def listing(self) -> Tool:
-        return Tool(
+    def listing(self) -> types.Tool:
+        return types.Tool(
             name=self.name,
             title=self.title,
             description=self.description,
             input_schema=self.arguments.model_json_schema(),
             output_schema=self.reply.model_json_schema(mode="serialization"),
-            annotations=ToolAnnotations(
+            annotations=types.ToolAnnotations(
                 read_only_hint=self.scope != "write", open_world_hint=False
             ),
         )
 
 
-TOOLS: dict[str, _Tool[Any]] = {}
+TOOLS: dict[str, _Tool] = {}
 """By name, as they are listed."""
+
+
+async def _in_thread(work: Callable[[At, Any], _R], at: At, asked: BaseModel) -> _R:
+    return await to_thread.run_sync(work, at, asked)
 
 
 def _tool(
@@ -335,16 +315,17 @@ def _tool(
     def add(work: Callable[[At, Any], object]) -> None:
         name, arguments = work.__name__.removeprefix("_"), get_type_hints(work)["asked"]
         described = " ".join((work.__doc__ or "").split())
-        TOOLS[name] = _Tool(name, title, described, arguments, scope, reply, work)
+        waits: Any = work if iscoroutinefunction(work) else partial(_in_thread, work)
+        TOOLS[name] = _Tool(name, title, described, arguments, scope, reply, waits)
 
     return add
 
 
 @_tool("Search", "read", SearchResponse)
-def _search(at: At, asked: SearchArguments) -> CallToolResult:
+def _search(at: At, asked: SearchArguments) -> types.CallToolResult:
     """Find passages in the libraries, best first, each with its place."""
-    wanted = SearchQuery(q=asked.query, library=asked.library, limit=asked.limit, **asked.given())
-    found = questions.search(at.services, at.edge, at.caller, wanted)
+    wanted = SearchQuery(q=asked.query, **asked.model_dump(exclude={"query"}))
+    found = questions.search(at.door, wanted)
     passages = [
         f"[{n}] {hit.title}, {hit.section or 'no section'} (library {hit.library}, document"
         f" {hit.doc_id}, characters"
@@ -360,7 +341,7 @@ def _warning(flags: Sequence[str]) -> str:
 
 
 @_tool("Ask", "ask", AnswerRecord)
-async def _ask(at: At, asked: AskArguments) -> CallToolResult:
+async def _ask(at: At, asked: AskArguments) -> types.CallToolResult:
     """Answer a question from the libraries.
 
     Every [n] was checked against the passage it names; without enough evidence the answer says so.
@@ -370,54 +351,47 @@ async def _ask(at: At, asked: AskArguments) -> CallToolResult:
         question=asked.question,
         library=asked.library,
         query_mode=asked.mode,
-        filters=FilterFields(**{**asked.given(), "metadata": metadata}),
+        filters=FilterFields(tags=asked.tags, metadata=metadata, collection=asked.collection),
         trace="none",
     )
-    edge, services = at.edge, at.services
-    library = await to_thread.run_sync(edge.asked, services, at.caller, asked.library)
-    question = wanted.to_question(library, edge.settings.flare_active_retrieval)
-    question = await to_thread.run_sync(questions.collected, services, wanted.filters, question)
-    rag = edge.answering(services)
+    door, streams = at.door, at.edge.streams
+    library = await door.asked(asked.library)
+    question = wanted.to_question(library, at.edge.settings.flare_active_retrieval)
+    question = await to_thread.run_sync(questions.collected, door, wanted.filters, question)
+    rag = door.answering()
 
     answer = await last_item(
-        Pump(lambda cancel: finals(rag.stream(question, cancel), lambda found: found), edge.streams)
+        Pump(lambda cancel: finals(rag.stream(question, cancel), lambda found: found), streams)
     )
     if answer is None:
         raise Busy("the answer was stopped before its end; ask again", retry_after_s=1)
+    cited = {citation.n for sentence in answer.sentences for citation in sentence.citations}
     sources = [
-        f"[{item.n}] {item.hit.passage.document.title} (library"
-        f" {item.hit.passage.chunk.library.value}, document"
-        f" {item.hit.passage.chunk.doc_id}{_warning(item.hit.passage.document.flags)})"
-        for item in answer.evidence
-        if any(
-            citation.n == item.n for sentence in answer.sentences for citation in sentence.citations
-        )
+        f"[{n}] {of.document.title} (library {of.chunk.library.value}, document"
+        f" {of.chunk.doc_id}{_warning(of.document.flags)})"
+        for n, of in ((item.n, item.hit.passage) for item in answer.evidence)
+        if n in cited
     ]
     notices = [f"Note: {notice.message}" for notice in answer.notices]
-    return _told(
-        "\n".join([answer.text, "", *sources, *notices]).strip(),
-        AnswerRecord.of(answer),
-    )
+    return _told("\n".join([answer.text, "", *sources, *notices]).strip(), AnswerRecord.of(answer))
 
 
 @_tool("Check a text", "ask", CheckResponse)
-async def _check(at: At, asked: CheckArguments) -> CallToolResult:
+async def _check(at: At, asked: CheckArguments) -> types.CallToolResult:
     """Check every sentence of a text against the libraries, or against another text.
 
     Each is supported, weak (close to a place, not confirmed), contradicted or not found, with the
     place. A model can judge too.
     """
-    wanted = CheckRequest(
-        text=asked.text, library=asked.library, against=asked.against, judge=asked.judge
-    )
-    work = partial(questions.checked, at.services, at.edge, at.caller, wanted)
+    wanted = CheckRequest(**asked.model_dump())
+    work = partial(questions.checked, at.door, wanted)
     report = await at.edge.checks.run(work)
     said = as_text(report.model_dump(mode="json"))
     return _told(said or "There is no sentence in it.", report)
 
 
 @_tool("List documents", "read", DocumentPage)
-def _list(at: At, asked: ListArguments) -> CallToolResult:
+def _list(at: At, asked: ListArguments) -> types.CallToolResult:
     """List the documents of a library, a page at a time, with id, title and file name."""
     library = at.caller.library(Library(asked.library))
     page = documents.list_documents(
@@ -433,7 +407,7 @@ def _list(at: At, asked: ListArguments) -> CallToolResult:
 
 
 @_tool("Outline of a document", "read", OutlineReply)
-def _outline(at: At, asked: OfDocument) -> CallToolResult:
+def _outline(at: At, asked: OfDocument) -> types.CallToolResult:
     """Return the headings of a document, and where their sections begin."""
     document = at.document(asked)
     headings = at.services.catalog.outline(document.library, document.doc_id)
@@ -448,7 +422,7 @@ def _outline(at: At, asked: OfDocument) -> CallToolResult:
 
 
 @_tool("Find characters", "read", GrepReply)
-def _grep(at: At, asked: GrepArguments) -> CallToolResult:
+def _grep(at: At, asked: GrepArguments) -> types.CallToolResult:
     """Find exact characters in a document: every place, with its line."""
     document = at.document(asked)
     text = at.services.catalog.text(document.library, document.doc_id).text
@@ -470,7 +444,7 @@ def _line(text: str, start: int, end: int) -> str:
 
 
 @_tool("Read a document", "read", ReadReply)
-def _read(at: At, asked: ReadArguments) -> CallToolResult:
+def _read(at: At, asked: ReadArguments) -> types.CallToolResult:
     """Return a document's text, or a part of it."""
     document = at.document(asked)
     end = max(asked.start, min(asked.start + asked.length, document.characters))
@@ -482,7 +456,7 @@ def _read(at: At, asked: ReadArguments) -> CallToolResult:
 
 
 @_tool("Cite a place", "read", CiteReply)
-def _cite(at: At, asked: CiteArguments) -> CallToolResult:
+def _cite(at: At, asked: CiteArguments) -> types.CallToolResult:
     """Return exact characters of a document with title, authors, section, page and address."""
     if not asked.start < asked.end <= asked.start + _MAX_TEXT_CHARACTERS:
         raise InvalidInput(
@@ -518,7 +492,7 @@ def _cite(at: At, asked: CiteArguments) -> CallToolResult:
 
 
 @_tool("Add a text", "write", IngestResponse)
-async def _add(at: At, asked: AddArguments) -> CallToolResult:
+async def _add(at: At, asked: AddArguments) -> types.CallToolResult:
     """Index a text as a document of a library; a file of the same name is replaced."""
     library = at.caller.library(Library(asked.library))
     name = display_name(asked.filename)
@@ -544,11 +518,10 @@ async def _add(at: At, asked: AddArguments) -> CallToolResult:
 
 _INSTRUCTIONS = (
     "Two libraries: `public` (encyclopedia articles) and `papers` (the user's own documents). Use"
-    " `ask` for a question that wants"
-    " an answer with checked citations, `search` for passages to read yourself, `check` to see"
-    " which sentences of"
-    " a text the documents hold. `list`, `outline`, `grep` and `read` find a place without a"
-    " question, `cite` quotes it. Documents are resources too."
+    " `ask` for a question that wants an answer with checked citations, `search` for passages to"
+    " read yourself, `check` to see which sentences of a text the documents hold. `list`,"
+    " `outline`, `grep` and `read` find a place without a question, `cite` quotes it. Documents"
+    " are resources too."
 )
 
 
@@ -578,7 +551,7 @@ def _at(edge: Edge, context: ServerRequestContext[Any]) -> At:
 
 _PAGE = 100
 """Resources of one page."""
-_TEMPLATE = ResourceTemplate(
+_TEMPLATE = types.ResourceTemplate(
     name="document",
     title="A document's text",
     uri_template="documind://{library}/{doc_id}",
@@ -587,7 +560,7 @@ _TEMPLATE = ResourceTemplate(
 _URI = re.compile(r"documind://(public|papers)/([A-Za-z0-9_.-]{1,64})")
 
 
-async def _resources(at: At, cursor: str | None) -> ListResourcesResult:
+async def _resources(at: At, cursor: str | None) -> types.ListResourcesResult:
     """Return a page of the documents of every library that the caller may use.
 
     A cursor is a library's name and, after a colon, the catalog's own.
@@ -602,9 +575,9 @@ async def _resources(at: At, cursor: str | None) -> ListResourcesResult:
         at.services.catalog.documents, library, "", after or None, _PAGE
     )
     later = libraries[libraries.index(library) + 1 :]
-    return ListResourcesResult(
+    return types.ListResourcesResult(
         resources=[
-            Resource(
+            types.Resource(
                 name=document.filename or document.doc_id,
                 title=document.title,
                 uri=f"documind://{library.value}/{document.doc_id}",
@@ -616,7 +589,7 @@ async def _resources(at: At, cursor: str | None) -> ListResourcesResult:
     )
 
 
-def _resource(at: At, uri: str) -> ReadResourceResult:
+def _resource(at: At, uri: str) -> types.ReadResourceResult:
     """Return the whole text of a document."""
     at.caller.require("read", every_library=False)
     match = _URI.fullmatch(uri)
@@ -627,38 +600,38 @@ def _resource(at: At, uri: str) -> ReadResourceResult:
     if document.characters > MOST_CHARACTERS:
         raise TooLarge(f"{uri!r} has {document.characters:,} characters; `read` returns parts")
     text = at.services.catalog.text(library, document.doc_id).text
-    contents = TextResourceContents(uri=uri, mime_type="text/plain", text=text)
-    return ReadResourceResult(contents=[contents])
+    contents = types.TextResourceContents(uri=uri, mime_type="text/plain", text=text)
+    return types.ReadResourceResult(contents=[contents])
 
 
 async def _refused(work: Awaitable[_R]) -> _R:
-    """Turn our errors into the protocol's."""
     try:
         return await work
     except DocuMindError as error:
-        raise MCPError(INVALID_PARAMS, f"{error.code}: {error.message}") from error
+        raise MCPError(types.INVALID_PARAMS, f"{error.code}: {error.message}") from error
 
 
-async def _tools(at: At) -> ListToolsResult:
+async def _tools(at: At) -> types.ListToolsResult:
     """Return the tools that the caller may use; they fit on one page."""
     usable = (tool for tool in TOOLS.values() if at.caller.may(tool.scope))
-    return ListToolsResult(tools=[tool.listing() for tool in usable])
+    return types.ListToolsResult(tools=[tool.listing() for tool in usable])
 
 
-async def _templates() -> ListResourceTemplatesResult:
-    return ListResourceTemplatesResult(resource_templates=[_TEMPLATE])
+async def _templates() -> types.ListResourceTemplatesResult:
+    return types.ListResourceTemplatesResult(resource_templates=[_TEMPLATE])
 
 
-async def _call(at: At, asked: CallToolRequestParams) -> CallToolResult:
+async def _call(at: At, asked: types.CallToolRequestParams) -> types.CallToolResult:
     """Run a tool. Errors that a model can correct become the tool's error text."""
     tool = TOOLS.get(asked.name)
     if tool is None:
         raise MCPError(
-            INVALID_PARAMS, f"there is no tool {asked.name!r}; the tools are {', '.join(TOOLS)}"
+            types.INVALID_PARAMS,
+            f"there is no tool {asked.name!r}; the tools are {', '.join(TOOLS)}",
         )
     try:
         at.caller.require(tool.scope, every_library=False)
-        return await tool.run(at, tool.arguments.model_validate(asked.arguments or {}))
+        return await tool.work(at, tool.arguments.model_validate(asked.arguments or {}))
     except DocuMindError as error:
         return _failed(f"{error.code}: {at.caller.heard(error).message}")
     except ValidationError as error:
@@ -669,5 +642,5 @@ async def _call(at: At, asked: CallToolRequestParams) -> CallToolResult:
         return _failed(f"invalid_input: {'; '.join(found)}")
 
 
-def _failed(message: str) -> CallToolResult:
-    return CallToolResult(content=[TextContent(text=message)], is_error=True)
+def _failed(message: str) -> types.CallToolResult:
+    return types.CallToolResult(content=[types.TextContent(text=message)], is_error=True)

@@ -13,14 +13,15 @@ import re
 import time
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Literal
 
 from fastapi import APIRouter, Request, Response
 
 from app.answer.completion import Completions, needs_model
 from app.answer.records import view_url
-from app.api.deps import AtCaller, AtDoor, AtEdge, Composition, Door, events, needs
-from app.api.errors import PROVIDER, status_of_code
+from app.api.deps import AtCaller, AtDoor, AtEdge, Door, Responses, events, needs
+from app.api.errors import ANSWERING, PROVIDER, status_of_code
 from app.api.middleware.limits import openai_error
 from app.api.routes import questions
 from app.api.schemas.openai import (
@@ -44,7 +45,16 @@ from app.api.schemas.openai import (
     UrlCitation,
 )
 from app.api.schemas.questions import QueryResponse, SearchQuery
-from app.api.streaming import AnswerReply, EventStream, Produce, Pump, each, finals, stream_problem
+from app.api.streaming import (
+    AnswerReply,
+    EventStream,
+    Produce,
+    Pump,
+    each,
+    event,
+    finals,
+    stream_problem,
+)
 from app.core.cancel import CancelToken
 from app.core.errors import InvalidInput, NotFound
 from app.core.ports import Embedder
@@ -93,18 +103,14 @@ def plain_reply(task: ChatTask, message: str, library: str) -> str:
     A title is the first question's first 60 characters, the tag is the library, and there are no
     follow-ups or queries.
     """
-    if task == "title":
-        return json.dumps({"title": _title(message)}, ensure_ascii=False)
-    return json.dumps({task: [library] if task == "tags" else []}, ensure_ascii=False)
-
-
-def _title(message: str) -> str:
+    if task != "title":
+        return json.dumps({task: [library] if task == "tags" else []}, ensure_ascii=False)
     history = _HISTORY.search(message)
     asked = _ASKED.search(history[1]) if history else None
     words = " ".join(asked[1].split()) if asked else "Chat"
-    if len(words) <= TITLE_CHARACTERS:
-        return words
-    return f"{words[: TITLE_CHARACTERS - 1].rstrip()}…"
+    if len(words) > TITLE_CHARACTERS:
+        words = f"{words[: TITLE_CHARACTERS - 1].rstrip()}…"
+    return json.dumps({"title": words}, ensure_ascii=False)
 
 
 class Completion:
@@ -131,7 +137,6 @@ class Completion:
         return reply.model_dump_json(by_alias=True).encode("utf-8", "replace")
 
     def record(self, answer: Answer) -> dict[str, object]:
-        """Return the answer as /api/v1/query gives it."""
         return QueryResponse.of(answer, request_id=self.request_id).json_values()
 
     def annotations(self, answer: Answer, shown: str, before: int = 0) -> list[Annotation]:
@@ -143,14 +148,12 @@ class Completion:
         evidence = {item.n: item for item in answer.evidence}
         found: list[Annotation] = []
         for (place, n), (start, end) in marks_of(answer.text).items():
-            sentence = next(
-                (
-                    one
-                    for one in answer.sentences
-                    if one.answer_start <= start and end <= one.answer_end
-                ),
-                None,
+            around = (
+                one
+                for one in answer.sentences
+                if one.answer_start <= start and end <= one.answer_end
             )
+            sentence = next(around, None)
             for citation in sentence.citations if sentence else ():
                 if citation.n != n or (place, n) not in places:
                     continue
@@ -183,7 +186,6 @@ class Chunks:
         self._shown = ""
 
     def render(self, item: AnswerEvent) -> bytes:
-        """Return the chunks of one step of an answer."""
         match item:
             case MetaEvent():
                 self._id = completion_id(item.answer_id)
@@ -207,10 +209,9 @@ class Chunks:
         )
 
     def end(self, error: BaseException | None) -> bytes:
-        """Return what closes the stream."""
         if error is None:
             return b"data: [DONE]\n\n"
-        return _event(openai_error(stream_problem(error, self._completion.request_id)))
+        return event("", openai_error(stream_problem(error, self._completion.request_id)))
 
     def _last(self, answer: Answer) -> bytes:
         """Return text not shown yet, the citations and, if wanted, the token counts."""
@@ -230,13 +231,13 @@ class Chunks:
         """Return a chunk with token counts where the client wants it."""
         if not self._usage:
             return b""
-        return _event({**self._frame(), "choices": [], "usage": usage_of(answer).model_dump()})
+        return event("", {**self._frame(), "choices": [], "usage": usage_of(answer).model_dump()})
 
     def _chunk(
         self, delta: Mapping[str, object], finish: str | None = None, **ours: object
     ) -> bytes:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
-        return _event({**self._frame(), "choices": [choice], **ours})
+        return event("", {**self._frame(), "choices": [choice], **ours})
 
     def _frame(self) -> dict[str, object]:
         shared = self._completion
@@ -287,14 +288,6 @@ def marks_of(text: str) -> dict[tuple[int, int], tuple[int, int]]:
     return found
 
 
-def _event(data: Mapping[str, object]) -> bytes:
-    return (
-        b"data: "
-        + json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
-        + b"\n\n"
-    )
-
-
 router = APIRouter(prefix="/v1", tags=["openai"])
 
 MODELS: Mapping[str, Scope | None] = {
@@ -305,19 +298,19 @@ MODELS: Mapping[str, Scope | None] = {
 }
 
 
-def errors(*codes: str) -> dict[int | str, dict[str, object]]:
+def errors(*codes: str) -> Responses:
     """Return OpenAPI `responses` for errors in OpenAI's shape."""
     failures = {status_of_code(code) for code in (*codes, "busy")}
-    refused: dict[int | str, dict[str, object]] = {
-        "4XX": {"model": OpenAIErrorReply, "description": "Refused"}
-    }
     return {
-        **refused,
+        "4XX": {"model": OpenAIErrorReply, "description": "Refused"},
         **{status: {"model": OpenAIErrorReply} for status in sorted(failures) if status >= 500},
     }
 
 
-@router.get("/models", dependencies=needs("read"), operation_id="openai_models", responses=errors())
+openai_needs = partial(needs, describe=errors)
+
+
+@router.get("/models", operation_id="openai_models", **openai_needs("read"))
 def models(edge: AtEdge, caller: AtCaller) -> ModelPage:
     """The libraries that the key may use, as models."""
     usable = (
@@ -328,12 +321,7 @@ def models(edge: AtEdge, caller: AtCaller) -> ModelPage:
     return ModelPage(data=[_model(name, edge.uptime_s()) for name in usable])
 
 
-@router.get(
-    "/models/{model}",
-    dependencies=needs("read"),
-    operation_id="openai_model",
-    responses=errors("not_found"),
-)
+@router.get("/models/{model}", operation_id="openai_model", **openai_needs("read", "not_found"))
 def model(edge: AtEdge, model: str) -> Model:
     """One library, as a model."""
     _scope_of(model)
@@ -342,16 +330,16 @@ def model(edge: AtEdge, model: str) -> Model:
 
 @router.post(
     "/chat/completions",
-    dependencies=needs("ask"),
     operation_id="openai_chat_completion",
     response_model=ChatCompletion,
-    responses={
-        **events(
+    **openai_needs(
+        "ask",
+        *ANSWERING,
+        also=events(
             "The answer; with `stream: true` server-sent events of chat.completion.chunk, then"
             " [DONE]"
         ),
-        **errors(*PROVIDER, "not_found", "index_damaged", "disk_full"),
-    },
+    ),
 )
 async def chat_completion(asked: ChatCompletionRequest, request: Request, door: AtDoor) -> Response:
     """Answer the user's last message from the documents.
@@ -398,7 +386,6 @@ async def question_of(asked: ChatCompletionRequest, door: Door) -> Question:
 
 
 def host_of(request: Request) -> str:
-    """Return the server's address as the client knows it."""
     return f"{request.url.scheme}://{request.url.netloc}"
 
 
@@ -442,16 +429,13 @@ async def chat_task(task: ChatTask, asked: ChatCompletionRequest, door: Door) ->
 
 
 @router.post(
-    "/embeddings",
-    dependencies=needs("read"),
-    operation_id="openai_embeddings",
-    responses=errors(*PROVIDER, "not_found"),
+    "/embeddings", operation_id="openai_embeddings", **openai_needs("read", *PROVIDER, "not_found")
 )
-async def embeddings(
-    asked: EmbeddingRequest, request: Request, services: Composition, edge: AtEdge
-) -> EmbeddingPage:
+async def embeddings(asked: EmbeddingRequest, request: Request, door: AtDoor) -> EmbeddingPage:
     """Embed texts as the server embeds passages. Few such requests run at once."""
-    return await edge.checks.run(lambda _: embedded(services.embedder, asked), request.receive)
+    return await door.edge.checks.run(
+        lambda _: embedded(door.services.embedder, asked), request.receive
+    )
 
 
 def embedded(embedder: Embedder, asked: EmbeddingRequest) -> EmbeddingPage:
@@ -470,16 +454,10 @@ def embedded(embedder: Embedder, asked: EmbeddingRequest) -> EmbeddingPage:
         )
     tokens = sum(embedder.count_tokens(texts))
     rows = embedder.embed_passages(texts)
+    packed = asked.encoding_format == "base64"
+    made = (b64encode(r.astype("<f4").tobytes()).decode() if packed else r.tolist() for r in rows)
     return EmbeddingPage(
-        data=[
-            EmbeddingRow(
-                index=index,
-                embedding=b64encode(row.astype("<f4").tobytes()).decode()
-                if asked.encoding_format == "base64"
-                else row.tolist(),
-            )
-            for index, row in enumerate(rows)
-        ],
+        data=[EmbeddingRow(index=at, embedding=row) for at, row in enumerate(made)],
         model=identity.model,
         usage=EmbeddingUsage(prompt_tokens=tokens, total_tokens=tokens),
     )
@@ -487,16 +465,13 @@ def embedded(embedder: Embedder, asked: EmbeddingRequest) -> EmbeddingPage:
 
 @router.post(
     "/vector_stores/{library}/search",
-    dependencies=needs("read"),
     operation_id="openai_vector_store_search",
-    responses=errors("index_damaged"),
+    **openai_needs("read", "index_damaged"),
 )
-def search_store(
-    services: Composition, edge: AtEdge, caller: AtCaller, library: Scope, asked: StoreSearch
-) -> StorePage:
+def search_store(door: AtDoor, library: Scope, asked: StoreSearch) -> StorePage:
     """Rank passages of a library, or of all."""
     wanted = SearchQuery(q=asked.words(), library=library, limit=asked.max_num_results)
-    found = questions.ranked(services, edge.asked(services, caller, library), wanted)
+    found = questions.ranked(door, door.scope(library), wanted)
     least = asked.ranking_options.score_threshold
     hits = [_store_hit(hit) for hit in found.hits]
     return StorePage(search_query=[asked.words()], data=[hit for hit in hits if hit.score >= least])

@@ -83,7 +83,6 @@ class GuardedHttp(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_url(self, url: bytes) -> None:
-        """Count the request line too."""
         self._counted += len(url)
         super().on_url(url)
 

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel
 
-from app.api.deps import AtDoor, events, needs
-from app.api.errors import PROVIDER
-from app.api.openai import Completion, errors, host_of, question_of, rest_of, usage_of
+from app.api.deps import AtDoor, events
+from app.api.errors import ANSWERING
+from app.api.openai import Completion, host_of, openai_needs, question_of, rest_of, usage_of
 from app.api.schemas.openai import (
     FileCitation,
     OutputMessage,
@@ -48,7 +48,6 @@ class Responder:
         return done.model_dump_json(by_alias=True).encode("utf-8", "replace")
 
     def render(self, item: AnswerEvent) -> bytes:
-        """Return the events of one step of an answer."""
         match item:
             case MetaEvent():
                 self._id = item.answer_id
@@ -135,7 +134,12 @@ class Responder:
     def _response(
         self, message: OutputMessage | None = None, answer: Answer | None = None
     ) -> ResponseReply:
-        shared, usage = self._completion, usage_of(answer)
+        shared, counted = self._completion, usage_of(answer)
+        usage = ResponseUsage(
+            input_tokens=counted.prompt_tokens,
+            output_tokens=counted.completion_tokens,
+            total_tokens=counted.total_tokens,
+        )
         return ResponseReply(
             id=f"resp_{self._id}",
             created_at=shared.created,
@@ -143,26 +147,18 @@ class Responder:
             model=shared.model,
             output=[message] if message else [],
             instructions=self._instructions,
-            usage=ResponseUsage(
-                input_tokens=usage.prompt_tokens,
-                output_tokens=usage.completion_tokens,
-                total_tokens=usage.total_tokens,
-            )
-            if answer
-            else None,
+            usage=usage if answer else None,
             documind=QueryResponse.of(answer, request_id=shared.request_id) if answer else None,
         )
 
 
 @router.post(
     "/responses",
-    dependencies=needs("ask"),
     operation_id="openai_response",
     response_model=ResponseReply,
-    responses={
-        **events("The answer; with `stream: true` the events of a response"),
-        **errors(*PROVIDER, "not_found", "index_damaged", "disk_full"),
-    },
+    **openai_needs(
+        "ask", *ANSWERING, also=events("The answer; with `stream: true` the events of a response")
+    ),
 )
 async def respond(asked: ResponseRequest, request: Request, door: AtDoor) -> Response:
     """Answer the user's last message from the documents; nothing is kept for a next one."""

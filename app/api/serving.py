@@ -161,7 +161,6 @@ def configure(level: str, *, as_json: bool, stream: TextIO | None = None) -> Non
     for old in root.handlers[:]:
         root.removeHandler(old)
     root.addHandler(handler)
-    root.setLevel(
-        logging.WARNING if level == "INFO" else level
-    )  # libraries chat at INFO; ours is what INFO asks for
+    # libraries chat at INFO; ours is what INFO asks for
+    root.setLevel(logging.WARNING if level == "INFO" else level)
     logging.getLogger("app").setLevel(level)

@@ -49,8 +49,7 @@ class Startup:
         """
         if self._services is None:
             raise Busy(
-                f"the server is starting; still missing: {', '.join(self.missing)}",
-                retry_after_s=1,
+                f"the server is starting; still missing: {', '.join(self.missing)}", retry_after_s=1
             )
         return self._services
 

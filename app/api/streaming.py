@@ -288,8 +288,9 @@ def each(items: Iterator[T], make: Callable[[T], Made]) -> Generator[Made, None,
 
 
 def event(name: str, data: object) -> bytes:
-    """Return one event with a JSON body on one line, in UTF-8."""
-    return f"event: {name}\ndata: {_ENCODER.encode(data)}\n\n".encode("utf-8", "replace")
+    """Return one event with a JSON body on one line, in UTF-8; it may have no name."""
+    head = f"event: {name}\n" if name else ""
+    return f"{head}data: {_ENCODER.encode(data)}\n\n".encode("utf-8", "replace")
 
 
 def stream_problem(error: BaseException, request_id: str) -> ProblemDict:
@@ -315,24 +316,15 @@ async def reply(
     if question.retrieve_only and not stream:
         found = await asyncio.to_thread(lambda: body(rag.answer(question), request_id))
         return Response(found, media_type="application/json")
-    if stream:
-        return EventStream(
-            Pump(
-                lambda cancel: each(
-                    rag.stream(question, cancel), lambda item: render(item, request_id)
-                ),
-                slots,
-            ),
-            request_id,
-        )
-    return AnswerReply(
-        Pump(
-            lambda cancel: finals(
-                rag.stream(question, cancel), lambda answer: body(answer, request_id)
-            ),
-            slots,
-        )
-    )
+
+    def make(cancel: CancelToken) -> Iterator[bytes]:
+        events = rag.stream(question, cancel)
+        if stream:
+            return each(events, lambda item: render(item, request_id))
+        return finals(events, lambda answer: body(answer, request_id))
+
+    pump = Pump(make, slots)
+    return EventStream(pump, request_id) if stream else AnswerReply(pump)
 
 
 def finals(events: Iterator[AnswerEvent], make: Callable[[Answer], Made]) -> Iterator[Made]:
@@ -361,22 +353,18 @@ class AnswerReply(Response):
 
 
 def body(answer: Answer, request_id: str) -> bytes:
-    """Return a QueryResponse as UTF-8 JSON."""
     return to_json(QueryResponse.of(answer, request_id=request_id))
 
 
 def render(item: AnswerEvent, request_id: str) -> bytes:
-    """Return the server-sent event of one step of an answer."""
     match item:
         case MetaEvent():
             names = ("answer_id", "conversation_id", "generator", "embedder")
             said = {name: getattr(item, name) for name in names}
             return event("meta", {**said, "request_id": request_id})
         case SourcesEvent():
-            return event(
-                "sources",
-                {"sources": [Source.of(evidence).json_values() for evidence in item.evidence]},
-            )
+            sources = [Source.of(evidence).json_values() for evidence in item.evidence]
+            return event("sources", {"sources": sources})
         case QuoteEvent():
             return event("quote", asdict(item.quote))
         case ReadingEvent():
@@ -384,9 +372,8 @@ def render(item: AnswerEvent, request_id: str) -> bytes:
         case TokenEvent():
             return event("token", {"text": item.text})
         case FinalEvent():
-            return event(
-                "final", QueryResponse.of(item.answer, request_id=request_id).json_values()
-            )
+            answer = QueryResponse.of(item.answer, request_id=request_id)
+            return event("final", answer.json_values())
 
 
 class Places:

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from anyio import to_thread
 from fastapi import Request
@@ -144,9 +144,7 @@ class UploadReceiver:
     def discard(self) -> None:
         """Remove the staged files; what was taken from them is elsewhere by now."""
         if self._part.file is not None:
-            with suppress(
-                OSError
-            ):  # on a full disk, what is still buffered cannot be written at the close either
+            with suppress(OSError):  # on a full disk what is buffered cannot be written either
                 self._part.file.close()
         with suppress(OSError):
             shutil.rmtree(self._directory)
@@ -176,9 +174,8 @@ class UploadReceiver:
                 raise InvalidInput(f"part {part.name!r} has no file name; send it as a file")
             if len(self._files) >= MAX_FILES:
                 raise InvalidInput(f"over {MAX_FILES} files in one request; send them in several")
-            part.filename = _text(filename).replace(
-                "%22", '"'
-            )  # as browsers send a quote (WHATWG, multipart encoding)
+            # as browsers send a quote (WHATWG, multipart encoding)
+            part.filename = _text(filename).replace("%22", '"')
             part.path = self._directory / f"{len(self._files):04d}.part"
             part.file = part.path.open("wb")
         elif part.name not in self._allowed_fields:
@@ -216,7 +213,6 @@ class UploadReceiver:
 
 @contextmanager
 def _translated() -> Iterator[None]:
-    """Turn the parser's errors into ours."""
     try:
         yield
     except FormParserError as exc:
@@ -232,6 +228,13 @@ def _text(raw: bytes) -> str:
 
 
 FEED_BYTES = 1024 * 1024
+
+
+def form_of(**fields: object) -> dict[str, Any]:
+    """Return the request body of a route that reads a form, for OpenAPI."""
+    schema = {"type": "object", "required": ["file"], "properties": fields}
+    content = {"multipart/form-data": {"schema": schema}}
+    return {"requestBody": {"required": True, "content": content}}
 
 
 @asynccontextmanager

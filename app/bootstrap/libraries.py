@@ -89,7 +89,6 @@ class Libraries:
             self.encoder_of = None
 
     def wired(self, library: Library) -> Wired:
-        """Return how a library is searched and filled now."""
         with self.store.catalog.moment():
             live = self.store.builds.of(library, "live")
             made_with = self.store.made_with(library)
@@ -158,7 +157,6 @@ class Libraries:
         return Wired(embedder, questions, build, row, retriever, pipeline)
 
     def searcher(self, library: Library) -> LibrarySearcher:
-        """Return what the query use case searches."""
         wired = self.wired(library)
         lexical = self.store.lexical
         return LibrarySearcher(
@@ -191,7 +189,6 @@ class Libraries:
         )
 
     def lacks_codes(self, library: Library) -> bool:
-        """Return whether chunks of a library wait for codes."""
         codes = self.code_backfill()
         return codes is not None and codes.missing(library)
 
@@ -208,16 +205,9 @@ class Libraries:
 
 
 _OF_MODELS = (
-    "llm_model",
-    "helper_model",
-    "llm_temperature",
-    "llm_max_tokens",
-    "llm_num_ctx",
-    "reasoning",
-    "model_prompts",
-    "evidence",
-    "prompts_dir",
-)
+    "llm_model helper_model llm_temperature llm_max_tokens llm_num_ctx reasoning model_prompts"
+    " evidence prompts_dir"
+).split()
 """Settings that act where a model is asked."""
 
 
@@ -292,15 +282,11 @@ def acting_constants(
 
     constants = taken("band_strong band_partial similarity_offset similarity_scale")
     if options.fusion == "dense":
-        papers = library is Library.PAPERS
+        prefix = "" if library is Library.PAPERS else "public_"
         return {
             **constants,
-            "distance_threshold": options.relevance_threshold
-            if papers
-            else options.public_relevance_threshold,
-            "keyword_weight": options.keyword_rerank_weight
-            if papers
-            else options.public_keyword_rerank_weight,
+            "distance_threshold": getattr(options, f"{prefix}relevance_threshold"),
+            "keyword_weight": getattr(options, f"{prefix}keyword_rerank_weight"),
         }
     weighs = options.fusion == "relative_score"
     return {
@@ -383,10 +369,9 @@ class LibraryEmbedders:
         ):
             offer = (
                 f"the library {library.value!r} is embedded with {fingerprint.embedding_model!r},"
-                f" and {better.model!r}"
-                f" ({better.provider}) is there now; to use it, run: documind reembed --library"
-                f" {library.value}"
-                " (to keep the present model and hide this notice: set EMBEDDING_PROVIDER to it)"
+                f" and {better.model!r} ({better.provider}) is there now; to use it, run: documind"
+                f" reembed --library {library.value} (to keep the present model and hide this"
+                " notice: set EMBEDDING_PROVIDER to it)"
             )
         offer = offer or self._language_offer(library, fingerprint)
         self._offers[library] = (fingerprint, offer)
@@ -400,9 +385,8 @@ class LibraryEmbedders:
         first = "" if is_installed() else f" (first {CURE})"
         return (
             f"most of the library {library.value!r} is in {language_name(language)}, which"
-            f" {MINILM!r} does not know; for a"
-            " model of many languages, run: documind models use multilingual --library"
-            f" {library.value}{first}"
+            f" {MINILM!r} does not know; for a model of many languages, run: documind models use"
+            f" multilingual --library {library.value}{first}"
         )
 
     def notices(self, library: Library) -> tuple[Notice, ...]:
@@ -414,9 +398,8 @@ class LibraryEmbedders:
             return offers
         said = (
             f"similarities of {fingerprint.embedding_model!r} are not calibrated yet: bands,"
-            " cutoff and confidence of the library"
-            f" {library.value!r} are rough; they follow by themselves, or run: documind calibrate"
-            f" --library {library.value}"
+            f" cutoff and confidence of the library {library.value!r} are rough; they follow by"
+            f" themselves, or run: documind calibrate --library {library.value}"
         )
         return (*offers, Notice("bands_not_calibrated", said))
 
@@ -435,7 +418,6 @@ class Adopter:
         again at twice as many."""
 
     def look_at_all(self) -> float:
-        """Look at each library; return after how many seconds to look again."""
         try:
             with self._store.catalog.moment():
                 eager = [self.look(library) for library in Library]

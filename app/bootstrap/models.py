@@ -40,6 +40,7 @@ from app.models.late import LateEncoder
 from app.models.minilm import MiniLmEmbedder
 from app.models.multilingual import CURE, MultilingualEmbedder, is_installed
 from app.models.ollama import (
+    InstalledModel,
     MemoryWatch,
     OllamaHost,
     OllamaWatch,
@@ -95,8 +96,7 @@ class EmbeddedModels:
     def extractive(self) -> ExtractiveGenerator:
         """Quotes the best supporting sentences; always there."""
         return self._once(
-            ExtractiveGenerator,
-            lambda: ExtractiveGenerator(RememberedEncoder(self.late_encoder)),
+            ExtractiveGenerator, lambda: ExtractiveGenerator(RememberedEncoder(self.late_encoder))
         )
 
     @property
@@ -280,11 +280,7 @@ class Models:
             Conflict: The environment decides.
             InvalidInput: The address cannot be read.
         """
-        if decided := self._host_decided_by_environment:
-            raise Conflict(
-                f"{decided} decides which model answers; take it out of the environment (or"
-                " .env) and start the server again to choose here"
-            )
+        _refuse_choice(self._host_decided_by_environment)
         before = self._host.options
         if api_key is None:
             api_key = before.api_key if before and before.base_url == base_url else ""
@@ -311,11 +307,7 @@ class Models:
             ModelNotInstalled: The host does not have it.
             ProviderUnreachable: The host does not answer, so nothing is known of the model.
         """
-        if decided := self._decided_by_environment:
-            raise Conflict(
-                f"{decided} decides which model answers; take it out of the environment (or"
-                " .env) and start the server again to choose here"
-            )
+        _refuse_choice(self._decided_by_environment)
         if model:
             status = self.watch.status()
             found = next((one for one in status.models if same_model(one.name, model)), None)
@@ -354,33 +346,16 @@ class Models:
 
     def _profile(self, choice: GeneratorChoice, name: str) -> ModelProfile:
         """Return a model's profile from its host, or guess it from the name."""
+        found, hosted = InstalledModel(), choice.hosted
         if choice.provider == "ollama":
-            installed = next(
-                (one for one in self.watch.status().models if same_model(one.name, choice.model)),
-                None,
-            )
-            parameters = parameters_of(
-                installed.parameters if installed else ""
-            ) or parameters_in_name(choice.model)
-            digest = (
-                installed.digest
-                if installed and installed.digest
-                else f"{name}@{self.ollama.shown_url}"
-            )
-            return ModelProfile(
-                name,
-                self.ollama.shown_url,
-                digest,
-                parameters,
-                choice.hosted,
-                self._findings(digest),
-            )
-        host = self._endpoint(choice.provider).http.shown_url
-        digest = f"{name}@{host}"
-        hosted = choice.hosted and choice.provider != "openai_compatible"
-        return ModelProfile(
-            name, host, digest, parameters_in_name(choice.model), hosted, self._findings(digest)
-        )
+            host, installed = self.ollama.shown_url, self.watch.status().models
+            found = next((one for one in installed if same_model(one.name, choice.model)), found)
+        else:
+            host = self._endpoint(choice.provider).http.shown_url
+            hosted = choice.hosted and choice.provider != "openai_compatible"
+        parameters = parameters_of(found.parameters) or parameters_in_name(choice.model)
+        digest = found.digest or f"{name}@{host}"
+        return ModelProfile(name, host, digest, parameters, hosted, self._findings(digest))
 
     @property
     def generator_name(self) -> str:
@@ -456,7 +431,6 @@ class Models:
         return EmbeddingState(name, reachable=not trouble, detail=trouble)
 
     def better_embedder(self, library: Library, fingerprint: Fingerprint) -> EmbedderChoice | None:
-        """Return the configured, available embedder if a library has another."""
         return better_embedder(self._options, self.watch, fingerprint, library)
 
     def embedder_named(self, library: Library, provider: str | None, model: str | None) -> Embedder:
@@ -471,9 +445,8 @@ class Models:
         if provider is not None:
             options = replace(options, embedding_provider=cast("EmbeddingProviderName", provider))
         elif model is not None and options.embedding_provider == "auto":
-            options = replace(
-                options, embedding_provider="ollama"
-            )  # the only one of the automatic two that has models to name
+            # the only one of the automatic two that has models to name
+            options = replace(options, embedding_provider="ollama")
         if model is not None:
             options = replace(options, embedding_model=model)
         choice = choose_embedder(options, self.watch, None, library)
@@ -519,11 +492,11 @@ class Models:
             loaded = self.ollama.loaded(timeout_s=_ASK_S) if rows else []
         except ProviderError:
             loaded = []
-        used = [
+        used = {
             name.removeprefix("ollama:")
-            for name in (in_use["answers"], in_use["embeds"])
+            for name in (answers.name, embeds)
             if name.startswith("ollama:")
-        ]
+        }
         digests = {row.digest for row in rows if any(same_model(row.name, name) for name in used)}
         return ModelReport(
             tuple((row.name, row.size_bytes or None) for row in rows),
@@ -541,6 +514,14 @@ class Models:
         self.watch.forget()
 
 
+def _refuse_choice(decided: str) -> None:
+    if decided:
+        raise Conflict(
+            f"{decided} decides which model answers; take it out of the environment (or .env) and"
+            " start the server again to choose here"
+        )
+
+
 def ollama_host(options: ProviderOptions) -> OllamaHost:
     """Return the configured Ollama host; nothing is sent yet.
 
@@ -555,7 +536,6 @@ def ollama_host(options: ProviderOptions) -> OllamaHost:
 
 
 def needs_ollama(settings: Settings) -> bool:
-    """Return whether Ollama may answer or embed under this configuration."""
     return not {"auto", "ollama"}.isdisjoint({settings.llm_provider, settings.embedding_provider})
 
 

@@ -35,8 +35,7 @@ from app.ingest.sandbox import SandboxedParser
 from app.settings import Settings
 
 LibraryOption = Annotated[
-    str | None,
-    one_of(get_args(Scope), "--library", "-l", text="{} [default: DEFAULT_LIBRARY]"),
+    str | None, one_of(get_args(Scope), "--library", "-l", text="{} [default: DEFAULT_LIBRARY]")
 ]
 _PREVIEW_CHARACTERS = 100
 _SUMMARISE = "Summarise this."
@@ -379,7 +378,6 @@ class Chat:
 
 
 def _keep(shown: Provisional) -> None:
-    """Print what was shown of an answer that has no end."""
     if shown.text:
         say(shown.text)
 

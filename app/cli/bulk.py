@@ -147,9 +147,8 @@ def index(
             missing=missing,
             articles=articles,
         )
-        again = f"documind bulk index {source} --library {library}" + (
-            f" --articles {articles}" if articles else ""
-        )
+        again = f"documind bulk index {source} --library {library}"
+        again += f" --articles {articles}" if articles else ""
         done = run_job(client, job, f"indexing into {library}", again, as_json=as_json)
         if not as_json:
             show_ledger(done["result"]["ledger"])
@@ -188,12 +187,10 @@ def _without_vector(client: DocuMindClient, library: str) -> int:
 
 def show_ledger(ledger: Json) -> None:
     skipped = ledger["skipped"]
-    reasons = (
-        ", ".join(f"{count:,} {reason}" for reason, count in sorted(skipped.items())) or "none"
-    )
+    reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(skipped.items()))
     say(
         f"{ledger['articles']:,} articles: {ledger['indexed']:,} indexed, {ledger['redirects']:,}"
-        f" redirects, skipped: {reasons}"
+        f" redirects, skipped: {reasons or 'none'}"
     )
 
 

@@ -79,7 +79,13 @@ def _own_server(settings: Settings) -> Iterator[DocuMindClient]:
         thread = threading.Thread(target=server.run, name="own-server", daemon=True)
         thread.start()
         try:
-            url = _address(server, thread)
+            while not server.started:
+                if not thread.is_alive():
+                    raise ProviderUnreachable(
+                        "the server inside this command did not start; run: documind doctor"
+                    )
+                time.sleep(_POLL_S)
+            url = f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
             lock.announce(url, lasting=False)
             with DocuMindClient(url, lock.key) as client:
                 _wait_until_ready(client, thread)
@@ -89,18 +95,6 @@ def _own_server(settings: Settings) -> Iterator[DocuMindClient]:
             thread.join(30)
     finally:
         lock.close()
-
-
-def _address(server: object, thread: threading.Thread) -> str:
-    while not getattr(server, "started", False):
-        if not thread.is_alive():
-            raise ProviderUnreachable(
-                "the server inside this command did not start; run: documind doctor"
-            )
-        time.sleep(_POLL_S)
-    # uvicorn types `servers` as a list of Any
-    port = server.servers[0].sockets[0].getsockname()[1]  # type: ignore[attr-defined]
-    return f"http://127.0.0.1:{port}"
 
 
 def _wait_until_ready(client: DocuMindClient, thread: threading.Thread) -> None:
@@ -249,11 +243,9 @@ class Provisional:
 
     @property
     def _words(self) -> str:
-        """Return the text below the quote; the quote may come first."""
         return self._said.removeprefix(self._quote).strip()
 
     def live(self) -> Live:
-        """Return what shows it until the block ends."""
         return Live(self, console=self._console, transient=True, refresh_per_second=REFRESH_PER_S)
 
     def answer(self) -> Json:
@@ -267,7 +259,6 @@ class Provisional:
         return self.final
 
     def follow(self, events: Iterable[ServerEvent]) -> None:
-        """Show what events say as they come, and keep the answer."""
         for event in events:
             if event.name == "meta":
                 self.conversation_id = str(event.data.get("conversation_id") or "")
@@ -290,9 +281,8 @@ class Provisional:
             self._bar = ProgressBar(total=total, width=_BAR_COLUMNS, pulse=total is None)
 
     def __rich__(self) -> RenderableType:
-        lines = Text(self.text).wrap(self._console, self._console.width)[
-            -max(1, self._console.height - 3) :
-        ]
+        fit = max(1, self._console.height - 3)
+        lines = Text(self.text).wrap(self._console, self._console.width)[-fit:]
         return Group(*lines) if self._words else Group(*lines, self._waiting())
 
     def _waiting(self) -> RenderableType:

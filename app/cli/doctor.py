@@ -91,7 +91,6 @@ PAGE = Path(__file__).parents[1] / "api" / "static" / "page" / "index.html"
 
 
 def machine() -> Iterator[Diagnosis]:
-    """Look at Python, the system, its clock and limits."""
     if sys.version_info >= MIN_PYTHON:
         yield ok("Python", f"{platform.python_version()} on {platform.platform(terse=True)}")
     else:
@@ -117,7 +116,6 @@ _SET_DATE = "set this machine's date"
 
 
 def packages() -> Iterator[Diagnosis]:
-    """Look at what is installed, what of it is optional, and the page."""
     for package in PACKAGES:
         try:
             yield ok(package, version(package))
@@ -161,13 +159,9 @@ def configuration(settings: Settings) -> Iterator[Diagnosis]:
         yield problem("access", error.message, "set API_KEY")
     else:
         held_by = owner(settings.data_dir)
-        where = (
-            held_by.url if held_by and held_by.url else (f"{settings.api_host}:{settings.api_port}")
-        )
-        yield ok(
-            "access",
-            f"listens on {where}, {'asks for API_KEY' if settings.api_key else 'no API_KEY'}",
-        )
+        where = (held_by and held_by.url) or f"{settings.api_host}:{settings.api_port}"
+        asks = "asks for API_KEY" if settings.api_key else "no API_KEY"
+        yield ok("access", f"listens on {where}, {asks}")
     if settings.llm_provider in HOSTED:
         prefix = settings.llm_provider.upper()
         names = (f"{prefix}_API_KEY", f"{prefix}_MODEL")
@@ -240,11 +234,8 @@ def directory(settings: Settings) -> Iterator[Diagnosis]:
             "set DATA_DIR to a disk of this machine",
         )
     held_by = owner(settings.data_dir)
-    yield ok(
-        "data directory",
-        f"{str(path)!r}, "
-        + (f"held by process {held_by.pid} {held_by.url}" if held_by else "free"),
-    )
+    holder = f"held by process {held_by.pid} {held_by.url}" if held_by else "free"
+    yield ok("data directory", f"{str(path)!r}, {holder}")
     newest = max((file.stat().st_mtime for file in path.glob("catalog*")), default=0.0)
     if newest > time.time() + CLOCK_SLACK_S:
         ahead = f"the catalog was written at {_minute(newest)}, which is yet to come"
@@ -288,7 +279,6 @@ def file_system(folder: Path, mounts: Path = Path("/proc/mounts")) -> str:
 
 
 def broken_copies(settings: Settings) -> Iterator[Diagnosis]:
-    """List stores that were moved aside."""
     roots = {settings.data_dir.resolve(), settings.chroma_dir.resolve().parent}
     for broken in sorted({path for root in roots for path in root.glob("**/*.broken.*")}):
         yield note(
@@ -346,10 +336,8 @@ def ollama(settings: Settings) -> Iterator[Diagnosis]:
             f"run: ollama pull {model} (or: documind up --pull)",
         )
     used = [row for row in installed if not missing([row.name], wanted)]
-    need, have = (
-        sum(row.size_bytes for row in used),
-        os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-    )
+    need = sum(row.size_bytes for row in used)
+    have = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if host.local and need > MEMORY_SHARE * have:
         yield note(
             "memory",
@@ -519,9 +507,7 @@ def doctor(
         ollama(settings),
     ):
         findings += check
-    if not any(
-        finding.state == "problem" and finding.what == "data directory" for finding in findings
-    ):
+    if ("data directory", "problem") not in ((one.what, one.state) for one in findings):
         findings += server(settings)
         findings += broken_copies(settings)
     shown = [finding for finding in findings if not quiet or finding.state != "ok"]
@@ -536,8 +522,6 @@ def doctor(
 def tell(findings: list[Diagnosis], counts: Counter[str]) -> None:
     for finding in findings:
         out.print(f"{MARKS[finding.state]:>18}  ", end="")
-        say(
-            f"{finding.what}: {finding.detail}"
-            + (f"\n         cure: {finding.cure}" if finding.cure else "")
-        )
+        cure = f"\n         cure: {finding.cure}" if finding.cure else ""
+        say(f"{finding.what}: {finding.detail}{cure}")
     say(f"{counts['problem']} problems, {counts['note']} notes, {counts['ok']} in order")

@@ -37,18 +37,11 @@ from app.core.errors import DocuMindError, InputError, InvalidInput, Unsupported
 from app.core.labels import fold
 from app.core.types import Library, LibraryName
 from app.ingest.parsers.formats import accepted
-from app.ingest.sources.folders import (
-    FolderFile,
-    Manifest,
-    labels_beside,
-    plan_sync,
-    visible_files,
-)
+from app.ingest.sources.folders import FolderFile, Manifest, labels_beside, plan_sync, visible_files
 from app.settings import Settings
 
 NamesArgument = Annotated[
-    list[str],
-    typer.Argument(help="ids, source keys or file names", autocompletion=document_names),
+    list[str], typer.Argument(help="ids, source keys or file names", autocompletion=document_names)
 ]
 _WIDE = 120
 """Columns of a terminal that shows all of a document's row."""
@@ -244,18 +237,11 @@ def list_documents(
     ]
     headers = ("id", "file", "title", "library", "year", "type", "pages", "chunks", "")
     first = 3 if out.is_terminal and out.width < _WIDE else len(headers)
-    table(
-        headers[:first],
-        [row[:first] for row in shown],
-        right=(4, 6, 7),
-        whole=(0, 1),
-    )
+    table(headers[:first], [row[:first] for row in shown], right=(4, 6, 7), whole=(0, 1))
 
 
 def delete(
-    names: NamesArgument,
-    library: LibraryOption = "papers",
-    as_json: JsonOption = False,
+    names: NamesArgument, library: LibraryOption = "papers", as_json: JsonOption = False
 ) -> None:
     """Remove documents with everything made of them.
 
@@ -333,11 +319,7 @@ def remove_tag(
 
 
 def _retag(
-    names: Sequence[str],
-    library: str,
-    change: Callable[[list[str]], list[str]],
-    *,
-    as_json: bool,
+    names: Sequence[str], library: str, change: Callable[[list[str]], list[str]], *, as_json: bool
 ) -> None:
     with connect(Settings()) as client:
         found = [client.document(library, name) for name in names]  # all are there, or none changes
@@ -547,11 +529,10 @@ def folder_name(folder: Path) -> str:
 
 
 def show(outcome: SyncOutcome) -> None:
-    rows = [(key, "added", "") for key in outcome.added]
-    rows += [(key, "replaced", "") for key in outcome.replaced]
-    rows += [(key, "removed", "") for key in outcome.removed]
-    rows += [(key, "failed", reason) for key, reason in outcome.failed]
-    rows += [(key, "skipped", reason) for key, reason in outcome.skipped]
+    done = (("added", outcome.added), ("replaced", outcome.replaced), ("removed", outcome.removed))
+    left = (("failed", outcome.failed), ("skipped", outcome.skipped))
+    rows = [(key, what, "") for what, keys in done for key in keys]
+    rows += [(key, what, reason) for what, pairs in left for key, reason in pairs]
     if rows:
         table(("file", "what", "remark"), rows)
     say(

@@ -51,8 +51,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     epilog=(
         "Settings are environment variables; docs/configuration.md lists them. Exit codes:"
-        " docs/cli.md."
-        " Completion of commands by the Tab key: documind --install-completion."
+        " docs/cli.md. Completion of commands by the Tab key: documind --install-completion."
     ),
 )
 

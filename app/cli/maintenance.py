@@ -164,9 +164,9 @@ def status(as_json: JsonOption = False) -> None:
             "health": client.health(),
             "libraries": client.libraries(),
             "jobs": client.jobs(10),
+            "models": client.get("/api/v1/models/tests"),
+            "answering": client.get("/api/v1/models"),
         }
-        found["models"] = client.get("/api/v1/models/tests")
-        found["answering"] = client.get("/api/v1/models")
     if as_json:
         emit(found)
         return
@@ -232,14 +232,8 @@ def settings_in_force() -> list[Json]:
         name = field.upper()
         origin = "environment" if name in environment else ".env" if name in written else "default"
         value = getattr(settings, field)
-        shown_value = shown(field, value)
-        rows.append(
-            {
-                "setting": name,
-                "value": str(settings.data_dir.resolve()) if field == "data_dir" else shown_value,
-                "from": origin,
-            }
-        )
+        shown_value = str(value.resolve()) if field == "data_dir" else shown(field, value)
+        rows.append({"setting": name, "value": shown_value, "from": origin})
     return rows
 
 

@@ -59,12 +59,8 @@ def list_models(as_json: JsonOption = False) -> None:
     if installed:
         out.print()
         rows = [
-            (
-                row["name"],
-                size(row["size_bytes"]) if row["size_bytes"] else "",
-                "yes" if row["name"] in loaded else "",
-            )
-            for row in installed
+            (name, size(bytes_) if bytes_ else "", "yes" if name in loaded else "")
+            for name, bytes_ in ((row["name"], row["size_bytes"]) for row in installed)
         ]
         table(("installed", "on disk", "in memory"), rows, right=(1,))
     else:
@@ -75,9 +71,8 @@ def list_models(as_json: JsonOption = False) -> None:
     if found["fit"] is False:
         err.print(
             "[yellow]the answering and the embedding model do not stay in memory together:[/] each"
-            " question loads one and"
-            " drops the other. Choose a smaller answering model, a smaller LLM_NUM_CTX, or"
-            " EMBEDDING_PROVIDER=minilm for a new library."
+            " question loads one and drops the other. Choose a smaller answering model, a smaller"
+            " LLM_NUM_CTX, or EMBEDDING_PROVIDER=minilm for a new library."
         )
 
 
@@ -94,8 +89,7 @@ def use(
         str, typer.Option("--for", help="search (embed a library) or answers")
     ] = "search",
     library: Annotated[
-        str | None,
-        one_of(LIBRARIES, "--library", "-l", text="for search: {} [default: public]"),
+        str | None, one_of(LIBRARIES, "--library", "-l", text="for search: {} [default: public]")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -196,7 +190,6 @@ def try_model(
 
 
 def show_test(test: Json) -> None:
-    """Print the counts of a test, what is taken from now on, and its advice."""
     rows = [
         (prompt, *(_number(counts[key]) for key in _COUNTS))
         for prompt, counts in test["counts"].items()

@@ -14,16 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from app.cli.connection import base_url, connect
-from app.cli.output import (
-    HostOption,
-    PortOption,
-    complain,
-    err,
-    late,
-    make_app,
-    open_page,
-    say,
-)
+from app.cli.output import HostOption, PortOption, complain, err, late, make_app, open_page, say
 from app.client import DocuMindClient
 from app.core.errors import Conflict, DocuMindError, InvalidInput
 from app.settings import Settings, check_start, check_work, lanes_of, unknown_names

@@ -102,9 +102,8 @@ def start_time(pid: int) -> str:
         boot = _PROC.joinpath("sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
         return ""
-    fields = stat[
-        stat.rindex(")") + 2 :
-    ].split()  # the name, field 2, may hold anything; field 3 is the state
+    # the name, field 2, may hold anything; field 3 is the state
+    fields = stat[stat.rindex(")") + 2 :].split()
     # A leader that is gone while other threads of it still run (field 20 counts them) holds its
     # files and locks.
     ended = fields[0] == "X" or (fields[0] == "Z" and int(fields[17]) <= 1)
@@ -187,13 +186,8 @@ class UpState:
             yield {name: process for name, process in self._load().items() if process.runs()}
 
     def start(
-        self,
-        name: str,
-        command: Sequence[str],
-        environment: Mapping[str, str],
-        started: Started,
+        self, name: str, command: Sequence[str], environment: Mapping[str, str], started: Started
     ) -> subprocess.Popen[bytes]:
-        """Start a program, and store that it was."""
         process, ours = start(command, self.log(name), environment)
         if ours is not None:
             started[name] = ours
@@ -254,12 +248,8 @@ def find_or_start(
     deadline = time.monotonic() + OLLAMA_START_TIMEOUT_S
     while (models := _models(host)) is None:
         if process.poll() is not None or time.monotonic() > deadline:
-            what = (
-                f"ended with code {process.returncode}"
-                if process.returncode is not None
-                else "does not answer"
-            )
-            log = state.log("ollama")
+            code, log = process.returncode, state.log("ollama")
+            what = "does not answer" if code is None else f"ended with code {code}"
             report.ollama_detail = (
                 f"'ollama serve' was started and {what}; its log {log} ends:\n{last_lines(log)}"
             )
@@ -290,15 +280,10 @@ def pull(host: OllamaHost, model: str, *, quiet: bool) -> None:
         ModelNotInstalled: The registry has no such model.
         ProviderError: The host failed, or cannot reach the registry.
     """
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-    )
     with Progress(
-        *columns, console=err, transient=True, disable=quiet or not err.is_terminal
-    ) as bar:
+        TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn(),
+        console=err, transient=True, disable=quiet or not err.is_terminal,
+    ) as bar:  # fmt: skip
         task = bar.add_task(escape(model), total=None)
         for step in host.pull(model, CancelToken()):
             bar.update(

@@ -59,18 +59,10 @@ class Filters:
         return tuple(sorted({fold(tag) for tag in self.tags})), self.metadata
 
     def __bool__(self) -> bool:
-        return bool(
-            self.sections
-            or self.doc_ids
-            or self.types
-            or self.tags
-            or self.metadata
-            or self.author
-            or self.year_from is not None
-            or self.year_to is not None
-        )
+        return self != _NO_FILTERS
 
 
+_NO_FILTERS = Filters()
 _FIELDS = [each.name for each in fields(Filters)]
 
 

@@ -26,11 +26,9 @@ class CancelToken:
 
     @property
     def cancelled(self) -> bool:
-        """True once `cancel` was called."""
         return self._event.is_set()
 
     def cancel(self) -> None:
-        """Ask for a stop; later calls do nothing."""
         with self._lock:
             if self._event.is_set():
                 return

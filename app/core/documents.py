@@ -123,12 +123,10 @@ class PageWords:
     lines: tuple[tuple[Word, ...], ...] = ()
 
     def to_json(self) -> tuple[object, ...]:
-        """Return values for JSON."""
         return self.page, self.width, self.height, self.lines
 
     @classmethod
     def from_json(cls, values: Sequence[Any]) -> PageWords:
-        """Return the page of values that JSON held."""
         number, width, height, lines = values
         words = (tuple(Word(str(text), *map(float, at)) for text, *at in line) for line in lines)
         return cls(int(number), float(width), float(height), tuple(words))
@@ -298,7 +296,6 @@ class Document:
 
     @property
     def is_sample(self) -> bool:
-        """Return whether the document came with the program."""
         return self.doc_id.startswith(SAMPLE_PREFIX)
 
 
@@ -454,7 +451,6 @@ class LedgerSummary:
 
     @property
     def articles(self) -> int:
-        """Pages of the source that were seen."""
         return self.indexed + self.redirects + sum(self.skipped.values())
 
 

@@ -347,7 +347,6 @@ def says_no_files(message: str) -> bool:
 
 
 def not_permitted(error: OSError) -> StorageError:
-    """Return the error of a file or directory that this process may not use."""
     where = f"{error.filename!r} cannot be used" if error.filename else "a file cannot be used"
     return StorageError(
         f"{where} ({error.strerror}): make the data directory writable for the user that runs"

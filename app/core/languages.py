@@ -99,7 +99,8 @@ def language_of(text: str) -> str:
     The script with the most letters decides; among languages of one script, the number of function
     words. A tie is not decided, except for English.
     """
-    sample = text if len(text) <= _SAMPLE else _sampled(text)
+    middle, half = len(text) // 2, _SAMPLE // 2
+    sample = text if len(text) <= _SAMPLE else f"{text[:half]} {text[middle : middle + half]}"
     letters = {
         script: len(found.findall(sample)) * (1 if script == LATIN else _OF_OTHER_SCRIPTS)
         for script, found in _scripts().items()
@@ -113,11 +114,6 @@ def language_of(text: str) -> str:
         return ""
     candidates = [code for code, one in LANGUAGES.items() if one.letters == script]
     return candidates[0] if len(candidates) == 1 else _by_function_words(sample, candidates)
-
-
-def _sampled(text: str) -> str:
-    middle = len(text) // 2
-    return f"{text[: _SAMPLE // 2]} {text[middle : middle + _SAMPLE // 2]}"
 
 
 def _by_function_words(sample: str, candidates: list[str]) -> str:

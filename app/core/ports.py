@@ -293,12 +293,7 @@ class VectorSink(Protocol):
         """
 
     def write_vectors(
-        self,
-        library: Library,
-        chunk_ids: Sequence[int],
-        vectors: FloatArray,
-        *,
-        wait: bool = True,
+        self, library: Library, chunk_ids: Sequence[int], vectors: FloatArray, *, wait: bool = True
     ) -> None:
         """Store L2-normalised rows `[n, dim]` durably and queue them for dense search.
 

@@ -9,12 +9,10 @@ from app.core.languages import LANGUAGES
 
 # Abbreviations after which a full stop does not end a sentence, lower-case without the stop.
 _ABBREVIATIONS = frozenset(
-    "al approx art av bros ca cf ch co col corp dept dr ed eds eg eq eqs esp est etc fig figs fl"
-    " ft gen gov hon hr ie inc incl jr lt ltd"
-    " maj messrs min mr mrs ms mt no nos nr op p pl pp prof rep rev ref refs sec sen sgt sr st tab"
-    " vol vols vs viz"
-    " jan feb mar apr jun jul aug sep sept oct nov dec e.g i.e u.s u.k u.n ph.d b.c a.d a.m p.m"
-    " d.c".split()
+    "al approx art av bros ca cf ch co col corp dept dr ed eds eg eq eqs esp est etc fig"
+    " figs fl ft gen gov hon hr ie inc incl jr lt ltd maj messrs min mr mrs ms mt no nos nr"
+    " op p pl pp prof rep rev ref refs sec sen sgt sr st tab vol vols vs viz jan feb mar"
+    " apr jun jul aug sep sept oct nov dec e.g i.e u.s u.k u.n ph.d b.c a.d a.m p.m d.c".split()
 )
 _ABBREVIATIONS |= frozenset(
     word for language in LANGUAGES.values() for word in language.abbreviations.split()
@@ -173,14 +171,11 @@ def _may_be_final(word: str, following: str, *, at_line_start: bool) -> bool:
     `following` is the next visible character, which is not in lower case.
     """
     lowered = word.lower()
-    if lowered in _NEVER_FINAL or (
-        len(word) == 1 and word.isupper()
-    ):  # a title, or an initial: J. Smith
+    # a title, or an initial: J. Smith
+    if lowered in _NEVER_FINAL or (len(word) == 1 and word.isupper()):
         return False
-    if lowered in _ABBREVIATIONS or _DOTTED.match(lowered):
-        return lowered in _MAY_END and not (
-            following.isdigit() or following in _OPENING
-        )  # Smith et al. (2003)
+    if lowered in _ABBREVIATIONS or _DOTTED.match(lowered):  # Smith et al. (2003)
+        return lowered in _MAY_END and not (following.isdigit() or following in _OPENING)
     return not (at_line_start and word.isdigit() and len(word) <= 3)  # a numbered item: "1. Title"
 
 

@@ -40,38 +40,27 @@ _UNSPACED_GAP = re.compile(f"(?<=[{UNSPACED}])(?:[ \t]+|[ \t]*\n[ \t]*)(?=[{UNSP
 _MARKS = re.compile("[\u0300-\u036f]+")
 _ALPHABETIC_MARKS = (
     "\u0345\u0363-\u036f\u05b0-\u05bd\u05bf\u05c1-\u05c2\u05c4-\u05c5\u05c7\u0610-\u061a"
-    "\u064b-\u0657\u0659-\u065f\u0670"
-    "\u06d6-\u06dc\u06e1-\u06e4\u06e7-\u06e8\u06ed\u0711\u0730-\u073f\u07a6-\u07b0\u0816-\u0817"
-    "\u081b-\u0823\u0825-\u0827"
-    "\u0829-\u082c\u088f\u0897\u08d4-\u08df\u08e3-\u08e9\u08f0-\u0903\u093a-\u093b\u093e-\u094c"
-    "\u094e-\u094f\u0955-\u0957"
+    "\u064b-\u0657\u0659-\u065f\u0670\u06d6-\u06dc\u06e1-\u06e4\u06e7-\u06e8\u06ed\u0711"
+    "\u0730-\u073f\u07a6-\u07b0\u0816-\u0817\u081b-\u0823\u0825-\u0827\u0829-\u082c\u088f\u0897"
+    "\u08d4-\u08df\u08e3-\u08e9\u08f0-\u0903\u093a-\u093b\u093e-\u094c\u094e-\u094f\u0955-\u0957"
     "\u0962-\u0963\u0981-\u0983\u09be-\u09c4\u09c7-\u09c8\u09cb-\u09cc\u09d7\u09e2-\u09e3"
-    "\u0a01-\u0a03\u0a3e-\u0a42"
-    "\u0a47-\u0a48\u0a4b-\u0a4c\u0a51\u0a70-\u0a71\u0a75\u0a81-\u0a83\u0abe-\u0ac5\u0ac7-\u0ac9"
-    "\u0acb-\u0acc\u0ae2-\u0ae3"
-    "\u0afa-\u0afc\u0b01-\u0b03\u0b3e-\u0b44\u0b47-\u0b48\u0b4b-\u0b4c\u0b56-\u0b57\u0b62-\u0b63"
-    "\u0b82\u0bbe-\u0bc2"
-    "\u0bc6-\u0bc8\u0bca-\u0bcc\u0bd7\u0c00-\u0c04\u0c3e-\u0c44\u0c46-\u0c48\u0c4a-\u0c4c"
-    "\u0c55-\u0c56\u0c5c\u0c62-\u0c63"
-    "\u0c81-\u0c83\u0cbe-\u0cc4\u0cc6-\u0cc8\u0cca-\u0ccc\u0cd5-\u0cd6\u0cdc\u0ce2-\u0ce3\u0cf3"
-    "\u0d00-\u0d03\u0d3e-\u0d44"
-    "\u0d46-\u0d48\u0d4a-\u0d4c\u0d57\u0d62-\u0d63\u0d81-\u0d83\u0dcf-\u0dd4\u0dd6\u0dd8-\u0ddf"
-    "\u0df2-\u0df3\u0e31"
-    "\u0e34-\u0e3a\u0e4d\u0eb1\u0eb4-\u0eb9\u0ebb-\u0ebc\u0ecd\u0f71-\u0f83\u0f8d-\u0f97"
-    "\u0f99-\u0fbc\u102b-\u1036\u1038"
+    "\u0a01-\u0a03\u0a3e-\u0a42\u0a47-\u0a48\u0a4b-\u0a4c\u0a51\u0a70-\u0a71\u0a75\u0a81-\u0a83"
+    "\u0abe-\u0ac5\u0ac7-\u0ac9\u0acb-\u0acc\u0ae2-\u0ae3\u0afa-\u0afc\u0b01-\u0b03\u0b3e-\u0b44"
+    "\u0b47-\u0b48\u0b4b-\u0b4c\u0b56-\u0b57\u0b62-\u0b63\u0b82\u0bbe-\u0bc2\u0bc6-\u0bc8"
+    "\u0bca-\u0bcc\u0bd7\u0c00-\u0c04\u0c3e-\u0c44\u0c46-\u0c48\u0c4a-\u0c4c\u0c55-\u0c56\u0c5c"
+    "\u0c62-\u0c63\u0c81-\u0c83\u0cbe-\u0cc4\u0cc6-\u0cc8\u0cca-\u0ccc\u0cd5-\u0cd6\u0cdc"
+    "\u0ce2-\u0ce3\u0cf3\u0d00-\u0d03\u0d3e-\u0d44\u0d46-\u0d48\u0d4a-\u0d4c\u0d57\u0d62-\u0d63"
+    "\u0d81-\u0d83\u0dcf-\u0dd4\u0dd6\u0dd8-\u0ddf\u0df2-\u0df3\u0e31\u0e34-\u0e3a\u0e4d\u0eb1"
+    "\u0eb4-\u0eb9\u0ebb-\u0ebc\u0ecd\u0f71-\u0f83\u0f8d-\u0f97\u0f99-\u0fbc\u102b-\u1036\u1038"
     "\u103b-\u103e\u1056-\u1059\u105e-\u1060\u1062-\u1064\u1067-\u106d\u1071-\u1074\u1082-\u108d"
-    "\u108f\u109a-\u109d"
-    "\u1712-\u1713\u1732-\u1733\u1752-\u1753\u1772-\u1773\u17b6-\u17c8\u1885-\u1886\u18a9"
-    "\u1920-\u192b\u1930-\u1938"
-    "\u1a17-\u1a1b\u1a55-\u1a5e\u1a61-\u1a74\u1abf-\u1ac0\u1acc-\u1ace\u1b00-\u1b04\u1b35-\u1b43"
-    "\u1b80-\u1b82\u1ba1-\u1ba9"
-    "\u1bac-\u1bad\u1be7-\u1bf1\u1c24-\u1c36\u1c89-\u1c8a\u1dd3-\u1df4\u24b6-\u24e9\u2de0-\u2dff"
-    "\ua674-\ua67b\ua69e-\ua69f"
-    "\ua7cb-\ua7cf\ua7d2\ua7d4\ua7da-\ua7dc\ua7f1\ua802\ua80b\ua823-\ua827\ua880-\ua881"
-    "\ua8b4-\ua8c3\ua8c5\ua8ff"
-    "\ua926-\ua92a\ua947-\ua952\ua980-\ua983\ua9b4-\ua9bf\ua9e5\uaa29-\uaa36\uaa43\uaa4c-\uaa4d"
-    "\uaa7b-\uaa7d\uaab0"
-    "\uaab2-\uaab4\uaab7-\uaab8\uaabe\uaaeb-\uaaef\uaaf5\uabe3-\uabea\ufb1e"
+    "\u108f\u109a-\u109d\u1712-\u1713\u1732-\u1733\u1752-\u1753\u1772-\u1773\u17b6-\u17c8"
+    "\u1885-\u1886\u18a9\u1920-\u192b\u1930-\u1938\u1a17-\u1a1b\u1a55-\u1a5e\u1a61-\u1a74"
+    "\u1abf-\u1ac0\u1acc-\u1ace\u1b00-\u1b04\u1b35-\u1b43\u1b80-\u1b82\u1ba1-\u1ba9\u1bac-\u1bad"
+    "\u1be7-\u1bf1\u1c24-\u1c36\u1c89-\u1c8a\u1dd3-\u1df4\u24b6-\u24e9\u2de0-\u2dff\ua674-\ua67b"
+    "\ua69e-\ua69f\ua7cb-\ua7cf\ua7d2\ua7d4\ua7da-\ua7dc\ua7f1\ua802\ua80b\ua823-\ua827"
+    "\ua880-\ua881\ua8b4-\ua8c3\ua8c5\ua8ff\ua926-\ua92a\ua947-\ua952\ua980-\ua983\ua9b4-\ua9bf"
+    "\ua9e5\uaa29-\uaa36\uaa43\uaa4c-\uaa4d\uaa7b-\uaa7d\uaab0\uaab2-\uaab4\uaab7-\uaab8\uaabe"
+    "\uaaeb-\uaaef\uaaf5\uabe3-\uabea\ufb1e"
 )
 """Basic-plane code points that Unicode calls alphabetic and `\\w` does not: vowel signs of
 Indic, Semitic and other scripts (DerivedCoreProperties, Other_Alphabetic, Unicode 16). tantivy
@@ -88,21 +77,15 @@ def lexical_form(text: str, language: str = DEFAULT) -> str:
     become `?`: no analyzer tells them apart. Offsets are not kept: use it for matching, never for
     quoting.
     """
-    if language != DEFAULT:
-        text = _stemmed(text, language)
+    known = LANGUAGES.get(language)
+    if language != DEFAULT and known is not None and known.stemmer:
+        # before accents are folded: they tell endings
+        stems = _stems_of(known.stemmer)
+        text = _WORD.sub(lambda word: stems[word.group()], unicodedata.normalize("NFC", text))
     if text.isascii():
         return text
     spelt = _spelt_in_ascii(text)
     return _folded(text) if spelt is None else spelt
-
-
-def _stemmed(text: str, language: str) -> str:
-    """Return text with its words stemmed, before accents are folded: they tell endings."""
-    known = LANGUAGES.get(language)
-    if known is None or not known.stemmer:
-        return text
-    stems = _stems_of(known.stemmer)
-    return _WORD.sub(lambda word: stems[word.group()], unicodedata.normalize("NFC", text))
 
 
 def _spelt_in_ascii(text: str) -> str | None:
@@ -157,9 +140,8 @@ _LONGEST_RUN = 16
 _MOST_RUNS = 64
 """Each is replaced in a pass over the text: more would make the time grow with the square of a
 text made for that."""
-_CAPITAL_SIGMA, _FINAL_SIGMA, _SIGMA = (
-    "\u03a3\u03c2\u03c3"  # only Python's lower() writes a final sigma at the end of a word
-)
+# only Python's lower() writes a final sigma at the end of a word
+_CAPITAL_SIGMA, _FINAL_SIGMA, _SIGMA = "\u03a3\u03c2\u03c3"
 _BEYOND_ASCII = re.compile("[^\x00-\x7f]+")
 
 
@@ -180,21 +162,11 @@ _MOST_STEMS = 200_000
 out."""
 
 
-class _Stems(dict[str, str]):
-    """Caches the stem of every word seen, for all threads; clears itself when full.
+class _WordStems(dict[str, str]):
+    """Caches stems by the word as it is written, for all threads; clears itself when full.
 
     A look-up costs a tenth of a call into Snowball.
     """
-
-    def __missing__(self, word: str) -> str:
-        if len(self) >= _MOST_STEMS:
-            self.clear()
-        stem = self[word] = _STEMMER.stem(word)
-        return stem
-
-
-class _WordStems(dict[str, str]):
-    """Caches stems of words of one language by the word as it is written."""
 
     def __init__(self, algorithm: str) -> None:
         super().__init__()
@@ -234,7 +206,7 @@ class _TooLong(Exception):
     """A word that neither analyzer indexes."""
 
 
-_STEMS, _ASCII_STEMS = _Stems(), _AsciiStems()
+_STEMS, _ASCII_STEMS = _WordStems("english"), _AsciiStems()
 
 
 def word_count(text: str) -> int:

@@ -156,7 +156,6 @@ class Trace:
         return tuple(rows) if self.full else ()
 
     def report(self) -> TraceReport:
-        """Return what was recorded so far."""
         return TraceReport(tuple(self._stages), self.llm_calls, self.context, self.disagreements)
 
 

@@ -103,9 +103,8 @@ def nearest(
     """Return positions and cosine distances of the k nearest rows, ascending.
 
     The result does not depend on where rows stand. A fast product decides which rows come into
-    question: all that may be as near as the k-th. Its last bits depend
-    on where a row stands among the others, so those rows are summed again one by one, and equal
-    distances are ordered by id.
+    question: all that may be as near as the k-th. Its last bits depend on where a row stands among
+    the others, so those rows are summed again one by one, and equal distances are ordered by id.
 
     Args:
         query: float32 `[dim]`, norm 1.

@@ -30,7 +30,7 @@ from app.ingest.bulk import (
     prepare,
 )
 from app.ingest.names import IngestOptions
-from app.ingest.sources.dumps import FirstArticles, is_markup, is_part, open_articles, source_name
+from app.ingest.sources.dumps import FirstArticles, is_markup, open_articles, source_name
 from app.jobs.runner import JobContext, JobRunner, per_library
 from app.storage.options import IndexOptions, stored_bytes
 
@@ -59,25 +59,6 @@ class BulkPayload:
     articles: int | None = None
     """At most this many articles, from the beginning; None takes all."""
 
-    @classmethod
-    def of(
-        cls,
-        library: Library,
-        source: str,
-        name: str | None,
-        workers: int | None,
-        missing: MissingPolicy | None,
-        articles: int | None,
-    ) -> BulkPayload:
-        """Return a run; without a name that of the source.
-
-        Without a policy, articles that the source lacks are kept for a part of a dump, else
-        removed.
-        """
-        whole = articles is None and not is_part(source)
-        missing = missing or ("remove" if whole else "keep")
-        return cls(library, source, name or source_name(source), workers, missing, articles)
-
     def to_json(self) -> dict[str, object]:
         return {**asdict(self), "library": self.library.value}
 
@@ -97,12 +78,7 @@ def workers_for(articles: Iterable[Article], cores: int) -> int:
 
 def account(summary: LedgerSummary) -> dict[str, object]:
     """Return a ledger's account as JSON values; `articles` is the sum of the rest."""
-    return {
-        "articles": summary.articles,
-        "indexed": summary.indexed,
-        "redirects": summary.redirects,
-        "skipped": dict(summary.skipped),
-    }
+    return {"articles": summary.articles, **asdict(summary)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +130,6 @@ class BulkService:
     """Accepts requests for bulk runs, joins an equal one, refuses a different one; thread-safe."""
 
     def __init__(self, runner: JobRunner, index: BulkIndexJob, plan: BulkPlanJob) -> None:
-        """Register `bulk` and `bulk_plan`."""
         self._runner = runner
         self._lock = threading.Lock()
         runner.register(BULK, index, lane="background", exclusive=per_library)
@@ -279,6 +254,8 @@ class BulkPlanJob:
         vectors_disk = chunks * catalog_vector_bytes(dimension) + in_store
         text_disk = round(scale * disk)
         free = shutil.disk_usage(self.data_dir).free
+        prepare_s = sample.prepare_s / workers if workers else write_s + sample.prepare_s
+        text_s = max(write_s, prepare_s)
         plan = BulkPlan(
             source=source,
             name=name,
@@ -287,13 +264,7 @@ class BulkPlanJob:
             articles=round(scale * sample.articles),
             documents=round(scale * len(drafts)),
             chunks=chunks,
-            text_s=round(
-                scale
-                * max(
-                    write_s, sample.prepare_s / workers if workers else write_s + sample.prepare_s
-                ),
-                1,
-            ),
+            text_s=round(scale * text_s, 1),
             workers=workers,
             vectors_s=None if embed_s is None else round(chunks * embed_s, 1),
             text_disk_bytes=text_disk,

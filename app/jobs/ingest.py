@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -26,15 +26,7 @@ from app.core.errors import (
     error_classes,
 )
 from app.core.ports import Catalog, Recogniser
-from app.core.types import (
-    Document,
-    IngestOutcome,
-    Job,
-    JobFile,
-    Library,
-    Metadata,
-    RawDocument,
-)
+from app.core.types import Document, IngestOutcome, Job, JobFile, Library, Metadata, RawDocument
 from app.ingest.embedding import BackfillReport, ChunkFailure, VectorBackfill
 from app.ingest.pipeline import READ_AS, IngestPipeline, waits_for_ocr
 from app.ingest.sources.folders import SampleDocuments
@@ -118,6 +110,10 @@ class Collecting:
 
     def later(self, library: Library) -> None:
         request_backfill(self.runner, library)
+
+    def done(self, library: Library, outcomes: Sequence[IngestOutcome]) -> Mapping[str, object]:
+        """Return the report of a job whose documents have their vectors by now, as JSON values."""
+        return IngestReport(tuple(counted(self.catalog, library, outcomes)), "vectors").to_json()
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +277,9 @@ class IngestJob:
         vectors = _Vectors(self.parts, context, payload.library)
         with BatchWorker(vectors.embed) as batch_worker:
             outcomes = self._merge(context, self._make_live(context, payload, batch_worker.add))
-            self._discard_failed(context, payload, outcomes)
+            both = zip(payload.files, outcomes, strict=True)
+            refused = {file.sha256 for file, outcome in both if outcome.status == "failed"}
+            self._discard(context, refused)  # nothing of refused files stays behind
             context.publish(IngestReport(outcomes, "text").to_json())
             vectors.total = sum(
                 outcome.receipt.chunks for outcome in outcomes if outcome.receipt is not None
@@ -293,9 +291,7 @@ class IngestJob:
         # A document that was deleted while its vectors were made left its bytes to this job, which
         # needed them until now.
         self._discard(context, {file.sha256 for file in payload.files})
-        return IngestReport(
-            tuple(counted(self.parts.catalog, payload.library, outcomes)), "vectors"
-        ).to_json()
+        return self.parts.done(payload.library, outcomes)
 
     def _make_live(
         self, context: JobContext, payload: IngestPayload, written: Callable[[Sequence[str]], None]
@@ -314,7 +310,16 @@ class IngestJob:
 
         outcomes = self.parts.pipeline_of(payload.library).ingest(
             payload.library,
-            self._documents(payload, context.job_id),
+            (
+                RawDocument(
+                    file.source_key,
+                    file.filename,
+                    self.parts.original(file.sha256),
+                    job_id=context.job_id,
+                    labels=file.labels,
+                )
+                for file in payload.files
+            ),
             progress=progress,
             written=written,
             cancel=context.cancel,
@@ -328,13 +333,6 @@ class IngestJob:
                 raise error(outcome.reason or "it could not be stored")
         return outcomes
 
-    def _documents(self, payload: IngestPayload, job_id: str) -> Iterator[RawDocument]:
-        for file in payload.files:
-            path = self.parts.original(file.sha256)
-            yield RawDocument(
-                file.source_key, file.filename, path, job_id=job_id, labels=file.labels
-            )
-
     def _merge(
         self, context: JobContext, outcomes: Sequence[IngestOutcome]
     ) -> tuple[IngestOutcome, ...]:
@@ -346,17 +344,6 @@ class IngestJob:
             old if new.status == "unchanged" and old.status != "failed" else new
             for old, new in zip(before.outcomes, outcomes, strict=True)
         )
-
-    def _discard_failed(
-        self, context: JobContext, payload: IngestPayload, outcomes: Sequence[IngestOutcome]
-    ) -> None:
-        """Remove the bytes of refused files: nothing of them stays behind."""
-        failed = {
-            file.sha256
-            for file, outcome in zip(payload.files, outcomes, strict=True)
-            if outcome.status == "failed"
-        }
-        self._discard(context, failed)
 
     def _discard(self, context: JobContext, unneeded: set[str]) -> None:
         """Remove bytes that no document and no waiting upload refers to."""
@@ -400,14 +387,10 @@ class RereadJob:
         after = ""
         while batch := catalog.read_before(library, READ_AS, _REREAD_AT_ONCE, after):
             after = batch[-1].doc_id
-            outcomes = pipeline.ingest(
-                library,
-                [
-                    raw_again(document, self.parts.original(document.sha256), context.job_id)
-                    for document in batch
-                ],
-                cancel=context.cancel,
-            )
+            raws = [
+                raw_again(one, self.parts.original(one.sha256), context.job_id) for one in batch
+            ]
+            outcomes = pipeline.ingest(library, raws, cancel=context.cancel)
             for document, outcome in zip(batch, outcomes, strict=True):
                 failed = outcome.status == "failed"
                 counts["failed" if failed else "read"] += 1
@@ -482,9 +465,7 @@ class OcrJob:
         context.file(0, "failed" if outcomes[0].status == "failed" else "done", 1.0)
         context.progress(total, total, "pages")
         self.parts.embed(context, library, "the recognised pages are", [document.doc_id])
-        return IngestReport(
-            tuple(counted(self.parts.catalog, library, outcomes)), "vectors"
-        ).to_json()
+        return self.parts.done(library, outcomes)
 
     def _document(self, context: JobContext, library: Library) -> Document:
         """Return the document as it is now.
@@ -599,17 +580,14 @@ class FetchJob:
         if found := [one.doc_id for one in outcomes if one.doc_id is not None]:
             self.parts.embed(context, library, "it is" if len(found) == 1 else "they are", found)
         context.progress(len(outcomes), len(outcomes), "files")
-        return IngestReport(
-            tuple(counted(self.parts.catalog, library, outcomes)), "vectors"
-        ).to_json()
+        return self.parts.done(library, outcomes)
 
     def _ingest(
         self, context: JobContext, library: Library, document: RawDocument
     ) -> IngestOutcome:
-        own = replace(document, job_id=context.job_id)
-        return next(
-            iter(self.parts.pipeline_of(library).ingest(library, [own], cancel=context.cancel))
-        )
+        own, pipeline = replace(document, job_id=context.job_id), self.parts.pipeline_of(library)
+        (outcome,) = pipeline.ingest(library, [own], cancel=context.cancel)
+        return outcome
 
     def _listed(self, first: RawDocument, cancel: CancelToken) -> list[str]:
         """Return the pages that a feed or sitemap lists, also those of sitemaps in it."""

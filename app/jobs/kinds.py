@@ -66,12 +66,8 @@ def resume_backfills(
     for library in Library:
         counts = catalog.counts(library)
         pending = counts.chunks - counts.embedded
-        if (
-            not counts.chunks
-            or pending > AUTOMATIC_BACKFILL_CHUNKS
-            or any(runner.unfinished(BACKFILL, library))
-            or any(runner.unfinished(BULK, library))
-        ):
+        is_filled = any(any(runner.unfinished(kind, library)) for kind in (BACKFILL, BULK))
+        if not counts.chunks or pending > AUTOMATIC_BACKFILL_CHUNKS or is_filled:
             continue
         if pending or lacks_codes(library):
             request_backfill(runner, library)

@@ -89,7 +89,6 @@ class Maintenance:
         return asdict(self.store.backup(_path(context), _steps(context)))
 
     def purge(self, context: JobContext) -> Record:
-        """Remove every byte of deleted documents."""
         context.checkpoint()
         purged = asdict(self.store.purger.run())
         return {**purged, "report_passages": self.reports.forget(self._alive)}
@@ -109,8 +108,7 @@ class Maintenance:
         """Return whether bytes of deleted documents are old enough to purge."""
         now = datetime.now(UTC)
         for library in Library:
-            at = self.store.writer.deleted_at(library)
-            if at is None:
+            if (at := self.store.writer.deleted_at(library)) is None:
                 continue
             small = self.store.catalog.counts(library).chunks <= PURGE_SMALL_CHUNKS
             wait_s = PURGE_AFTER_S if small else PURGE_LARGE_AFTER_S
@@ -155,7 +153,6 @@ class Housekeeper:
     look_every_s: float = LOOK_EVERY_S
 
     def look_for_s(self) -> float:
-        """Look; return after how many seconds to look again."""
         return PURGE_APART_S if self.look() else self.look_every_s
 
     def look(self) -> bool:
@@ -178,7 +175,6 @@ class Housekeeper:
 
 
 def request_purge(runner: JobRunner) -> Job:
-    """Return the purge that has not ended, or ask for one."""
     return next(runner.unfinished(PURGE), None) or runner.submit(PURGE, {}, coalesce=True)
 
 
@@ -210,7 +206,6 @@ class ModelTestService:
     store: ModelStore
 
     def __post_init__(self) -> None:
-        """Register `model_test`, one at a time."""
         self.runner.register(MODEL_TEST, self.run, lane="network", exclusive=lambda _: MODEL_TEST)
 
     def start(self, model: str | None) -> Job:
@@ -256,7 +251,6 @@ class EvaluationService:
     reports: ReportArchive
 
     def __post_init__(self) -> None:
-        """Register `evaluation`, one at a time, in the background."""
         self.runner.register(
             EVALUATION, self.run, lane="background", exclusive=lambda _: EVALUATION
         )

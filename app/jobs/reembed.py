@@ -18,7 +18,6 @@ from app.core.types import Fingerprint, Job, Library
 from app.evaluation.cases import CaseBody
 from app.evaluation.comparison import (
     Judgement,
-    RankingCase,
     Search,
     automatic_set,
     from_answer_set,
@@ -106,6 +105,11 @@ class ReembedReport:
     comparison: Judgement | None = None
 
 
+def _announce(context: JobContext, report: ReembedReport, number: int) -> None:
+    """Store that build `number` is about to serve, so that no later run swaps again."""
+    context.publish({**asdict(report), _SWAPPING: number})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReembedJob:
     """Handler of `reembed`; after a crash it continues with the missing vectors."""
@@ -133,22 +137,14 @@ class ReembedJob:
         payload = _PAYLOAD.validate_python(context.payload)
         stop = threading.Event()
         context.cancel.on_cancel(stop.set)
-        if (report := self._swapped_before(context, payload.library)) is not None:
-            self._after_swap(payload.library, stop)
+        report = dict(context.previous or {})
+        number = report.pop(_SWAPPING, None)
+        live = self.reembedding.builds.of(payload.library, "live")
+        if number is not None and live is not None and live.number == number:
+            self._after_swap(payload.library, stop)  # an earlier run was cut short after its swap
             return report
         actions = {"start": self._start, "rollback": self._roll_back, "discard": self._discard}
         return asdict(actions[payload.action](context, payload, stop))
-
-    def _announce(self, context: JobContext, report: ReembedReport, number: int) -> None:
-        """Store that build `number` is about to serve, so that no later run swaps again."""
-        context.publish({**asdict(report), _SWAPPING: number})
-
-    def _swapped_before(self, context: JobContext, library: Library) -> dict[str, object] | None:
-        """Return an earlier run's report if it was cut short after its swap, else None."""
-        report = dict(context.previous or {})
-        number = report.pop(_SWAPPING, None)
-        live = self.reembedding.builds.of(library, "live")
-        return report if number is not None and live is not None and live.number == number else None
 
     def _start(
         self, context: JobContext, payload: ReembedPayload, stop: threading.Event
@@ -166,10 +162,12 @@ class ReembedJob:
             found = replace(compared, embedded=done.embedded, failed=len(done.failed))
             if found.outcome == "kept":
                 return found
-            self._catch_up(context, library, staged.number, target)
+            for _ in range(CATCH_UP_ROUNDS):  # documents that came while they were compared
+                if not self._embed(context, library, staged.number, target, quiet=True).embedded:
+                    break
             if found.comparison is not None and found.comparison.worse:
                 self.reembedding.builds.remark(staged.number, found.reason)
-            self._announce(context, found, staged.number)
+            _announce(context, found, staged.number)
             self.reembedding.swap(library, staged.number)
         self._after_swap(library, stop)
         return found
@@ -193,15 +191,25 @@ class ReembedJob:
                 reason="the old vectors cannot be searched now, so there was nothing to compare"
                 " with",
             )
-        cases, asked = self._questions(payload)
-        plain = asked == "automatic"
+        asked: QuestionSet = "yours" if payload.questions else "automatic"
+        cases = (
+            from_answer_set(payload.questions, library)
+            if payload.questions
+            else automatic_set(self.catalog, library, seed=SEED)
+        )
+        plain = not payload.questions
         context.progress(0, len(cases), "questions")
+
+        def asked_so_far(done: int) -> None:
+            context.progress(done)
+            context.checkpoint()
+
         judgement = judge(
             cases,
             self.searcher(library, live.number, old, plain),
             self.searcher(library, staged.number, target, plain),
             seed=SEED,
-            progress=lambda done: self._asked(context, done),
+            progress=asked_so_far,
         )
         report = replace(report, reason=judgement.reason, question_set=asked, comparison=judgement)
         if not judgement.worse or payload.force:
@@ -211,23 +219,6 @@ class ReembedJob:
             f" --library {library.value} --force"
         )
         return replace(report, outcome="kept", after=before, reason=f"{judgement.reason}; {cure}")
-
-    def _catch_up(
-        self, context: JobContext, library: Library, number: int, embedder: Embedder
-    ) -> None:
-        """Embed documents that came while the builds were compared."""
-        for _ in range(CATCH_UP_ROUNDS):
-            if not self._embed(context, library, number, embedder, quiet=True).embedded:
-                return
-
-    def _asked(self, context: JobContext, done: int) -> None:
-        context.progress(done)
-        context.checkpoint()
-
-    def _questions(self, payload: ReembedPayload) -> tuple[list[RankingCase], QuestionSet]:
-        if payload.questions:
-            return from_answer_set(payload.questions, payload.library), "yours"
-        return automatic_set(self.catalog, payload.library, seed=SEED), "automatic"
 
     def _embed(
         self,
@@ -262,10 +253,8 @@ class ReembedJob:
     ) -> ReembedReport:
         context.checkpoint()
         library = payload.library
-        live, previous = (
-            self.reembedding.builds.of(library, "live"),
-            self.reembedding.builds.of(library, "previous"),
-        )
+        builds = self.reembedding.builds
+        live, previous = builds.of(library, "live"), builds.of(library, "previous")
         before, after = (
             build.fingerprint.embedding_model if build else None for build in (live, previous)
         )
@@ -273,7 +262,7 @@ class ReembedJob:
             library.value, "rolled_back", before, after, f"the vectors of {after!r} serve again"
         )
         if previous is not None:
-            self._announce(context, report, previous.number)
+            _announce(context, report, previous.number)
         self.reembedding.revert(library, stop)
         self._after_swap(library, stop)
         return report

@@ -141,7 +141,6 @@ class JobContext:
         self._runner.show(self, change)
 
     def files(self, files: Iterable[JobFile]) -> None:
-        """Replace the list of per-file states."""
         listed = tuple(files)
         self._runner.show(self, lambda job: replace(job, files=listed))
 
@@ -237,12 +236,8 @@ class JobOptions:
 
     @property
     def threads(self) -> Mapping[Lane, int]:
-        counts: dict[Lane, int] = {
-            "interactive": self.workers,
-            "background": self.background_workers,
-            "network": self.network_workers,
-        }
-        return {lane: counts[lane] for lane in self.lanes}
+        counts = (self.workers, self.background_workers, self.network_workers)
+        return {lane: n for lane, n in zip(LANES, counts, strict=True) if lane in self.lanes}
 
 
 # Accept jobs and run them.
@@ -309,7 +304,6 @@ class JobRunner:
         self._kinds[kind] = Kind(handler, lane, exclusive)
 
     def lane_of(self, kind: str) -> Lane | None:
-        """Return the lane that a kind's jobs run in; None for an unknown kind."""
         found = self._kinds.get(kind)
         return None if found is None else found.lane
 
@@ -570,13 +564,7 @@ class JobRunner:
         )
         with self._spans.around(span):
             ended, again_in_s = self._perform(run, kind.handler)
-        span.put(
-            {
-                "documind.state": ended.state,
-                "documind.done": ended.done,
-                "documind.unit": ended.unit,
-            }
-        )
+        span.put({f"documind.{name}": getattr(ended, name) for name in ("state", "done", "unit")})
         span.end()
         log("job %s (%s): %s", run.job_id, run.kind, ended.state)
         self._settle(run, ended, again_in_s)
@@ -860,22 +848,16 @@ class IngestReport:
 
 
 def has_text(job: Job) -> bool:
-    """Return whether a job's documents are acknowledged."""
     return IngestReport.from_json(job.result) is not None
 
 
 def pending_originals(jobs: Sequence[Job]) -> frozenset[str]:
     """Return hashes of originals that unfinished jobs need; a start keeps them."""
-    hashes: set[str] = set()
-    for job in jobs:
-        files = job.payload.get("files")
-        if isinstance(files, Sequence):
-            hashes.update(
-                str(file["sha256"])
-                for file in files
-                if isinstance(file, Mapping) and "sha256" in file
-            )
-    return frozenset(hashes)
+    listed = (job.payload.get("files") for job in jobs)
+    files = (file for one in listed if isinstance(one, Sequence) for file in one)
+    return frozenset(
+        str(file["sha256"]) for file in files if isinstance(file, Mapping) and "sha256" in file
+    )
 
 
 def counted(

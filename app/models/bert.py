@@ -84,10 +84,8 @@ class CountedTokens:
         self._lock = threading.Lock()
 
     def keep(self, texts: Sequence[str], encoded: Sequence[Sequence[int]]) -> None:
-        """Remember texts with their ids."""
-        packed = [
-            np.array(ids, dtype=np.int32) for ids in encoded
-        ]  # lists of ints take ten times the memory
+        # lists of ints take ten times the memory
+        packed = [np.array(ids, dtype=np.int32) for ids in encoded]
         with self._lock:
             self._ids.update(zip(texts, packed, strict=True))
             while len(self._ids) > self._most:

@@ -155,14 +155,9 @@ class HostEmbedder(ABC):
                 # some models have dense layers after the pooling, so only a vector tells it
                 dimension = self._embed(["dimension"], window, self._dimension).shape[1]
                 traits = self._traits
+                prefixes = traits.query_prefix, traits.passage_prefix
                 self._identity = EmbedderIdentity(
-                    provider,
-                    self._model,
-                    digest,
-                    dimension,
-                    window,
-                    traits.query_prefix,
-                    traits.passage_prefix,
+                    provider, self._model, digest, dimension, window, *prefixes
                 )
             return self._identity
 

@@ -78,8 +78,7 @@ def quantise(graph: bytes, in_float: Sequence[str]) -> bytes:
 
     Stored as int8; activations are quantised at run time. With eight bits a processor without VNNI
     cuts sums of two products at 16 bits: a text gets another vector there than elsewhere, 0.980
-    from its float32 one (docs/decisions/0030-onnx-graph.md). With seven bits it gets the
-    same.
+    from its float32 one (docs/decisions/0030-onnx-graph.md). With seven bits it gets the same.
 
     Args:
         graph: In float32. Its embedding tables stay so (docs/decisions/0030-onnx-graph.md).
@@ -491,7 +490,6 @@ class CrossEncoder:
         self._session = BertSession(graph, threads)
 
     def score(self, question: str, texts: Sequence[str]) -> list[float]:
-        """Return one raw logit per text; a pair too long cuts its passage."""
         pairs = self._tokenizer.encode_pairs(question, texts, self._max_tokens)
         logits = self._session.many([feed(ids, types) for ids, types in pairs], 1)
         return [float(logit) for logit in logits[:, 0]]

@@ -62,7 +62,6 @@ class MiniLmEmbedder:
         self._counted = CountedTokens(_MOST_COUNTED)
 
     def late_encoder(self) -> LateEncoder:
-        """Return what makes codes for late interaction with the same open model."""
         return LateEncoder(self._tokenizer, self._session, self.identity)
 
     def embed_passages(self, texts: Sequence[str]) -> FloatArray:

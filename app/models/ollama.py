@@ -187,7 +187,6 @@ class OllamaHost:
         return on_this_machine(self.http.base_url)
 
     def version(self) -> str:
-        """Return the host's version, asked once."""
         if self._version is None:
             self._version = self._reach("/api/version").version
         return self._version
@@ -202,9 +201,8 @@ class OllamaHost:
 
     def _since(self, release: tuple[int, int, int]) -> bool:
         numbers = tuple(int(part) for part in re.findall(r"\d+", self.version())[:3])
-        return (
-            numbers == (0, 0, 0) or numbers >= release
-        )  # source builds say 0.0.0 and are taken as new
+        # source builds say 0.0.0 and are taken as new
+        return numbers == (0, 0, 0) or numbers >= release
 
     def models(self, timeout_s: float = _SHORT_S) -> list[InstalledModel]:
         """Return installed models, newest first."""
@@ -371,7 +369,6 @@ class OllamaWatch:
             return self._status
 
     def seen(self, model: str) -> bool:
-        """Return whether the model was there at any time of this process."""
         return any(same_model(name, model) for name in self._seen)
 
     def forget(self) -> None:

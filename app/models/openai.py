@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Literal
 
 from app.core.cancel import CancelToken
@@ -64,13 +65,7 @@ _FINISH: dict[str, Literal["stop", "length"]] = {
 class HostedEndpoint:
     """One host with its key; shared by its generator and embedder; thread-safe."""
 
-    def __init__(
-        self,
-        provider: str,
-        options: HostedOptions,
-        *,
-        timeout_s: float = 300.0,
-    ) -> None:
+    def __init__(self, provider: str, options: HostedOptions, *, timeout_s: float = 300.0) -> None:
         """Prepare; nothing is sent. An empty address is the preset's.
 
         Raises:
@@ -82,7 +77,6 @@ class HostedEndpoint:
             )
         self.provider = provider
         self.preset: Preset = PRESETS[provider]
-        self._key = options.api_key
         self.http = HttpClient(
             options.base_url or self.preset.base_url,
             self.preset.name,
@@ -91,30 +85,14 @@ class HostedEndpoint:
             headers={"Authorization": f"Bearer {options.api_key}"} if options.api_key else {},
         )
         self.name = self.http.host
+        self.translated = partial(
+            translate_hosted, host=self.name, preset=self.preset, key=options.api_key
+        )
 
     def error(self, reply: StreamReply, model: str) -> Exception:
         text = reply.read().decode("utf-8", "replace")
-        return self.translated(reply.status, text, model, reply.headers.get("Retry-After"))
-
-    def translated(
-        self,
-        status: int,
-        text: str,
-        model: str,
-        retry_after: str | None = None,
-        *,
-        embedding: bool = False,
-    ) -> Exception:
-        return translate_hosted(
-            status,
-            text,
-            host=self.name,
-            model=model,
-            preset=self.preset,
-            key=self._key,
-            retry_after=retry_after,
-            embedding=embedding,
-        )
+        retry_after = reply.headers.get("Retry-After")
+        return self.translated(reply.status, text, model=model, retry_after=retry_after)
 
 
 _REFUSALS = frozenset({400, 422, 500})
@@ -211,7 +189,7 @@ class OpenAICompatibleGenerator:
         began: float | None = None
         for event in self._events(reply):
             if event.error is not None:
-                raise self._endpoint.translated(200, str(event.error), model)
+                raise self._endpoint.translated(200, str(event.error), model=model)
             if event.usage is not None:
                 usage = Usage(event.usage.prompt_tokens, event.usage.completion_tokens)
             for choice in event.choices[:1]:
@@ -283,9 +261,12 @@ class OpenAICompatibleEmbedder(HostEmbedder):
         body = {"model": self._model, "input": texts}
         reply = self._endpoint.http.call("POST", "/embeddings", body)
         if reply.status != 200:
-            retry_after = reply.headers.get("Retry-After")
             raise self._endpoint.translated(
-                reply.status, reply.text, self._model, retry_after, embedding=True
+                reply.status,
+                reply.text,
+                model=self._model,
+                retry_after=reply.headers.get("Retry-After"),
+                embedding=True,
             )
         found = _Embeddings.parse(reply.text, self._endpoint.name).data
         return [one.embedding for one in sorted(found, key=lambda one: one.index)]

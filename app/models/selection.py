@@ -115,13 +115,8 @@ def choose_generator(
             prefix = PRESETS[provider].env_prefix
             raise InvalidInput(f"LLM_PROVIDER={provider} needs a model; set {prefix}_MODEL")
         helper = options.helper_model or named
-        return GeneratorChoice(
-            provider,
-            named,
-            helper,
-            _leaves(provider, options),
-            why=f"LLM_PROVIDER={provider} decides",
-        )
+        why = f"LLM_PROVIDER={provider} decides"
+        return GeneratorChoice(provider, named, helper, _leaves(provider, options), why=why)
     status = watch.status()
     wanted, why = model or options.llm_model, "LLM_MODEL decides"
     if not wanted:
@@ -166,11 +161,8 @@ def automatic_model(
     for one in models:
         if preferences.chosen and same_model(one.name, preferences.chosen):
             return _plain(one.name), "it was chosen"
-    gone = (
-        f"; {preferences.chosen!r}, which was chosen, is not installed"
-        if preferences.chosen
-        else ""
-    )
+    lost = preferences.chosen
+    gone = f"; {lost!r}, which was chosen, is not installed" if lost else ""
     here = sorted((one for one in models if not _in_cloud(one.name)), key=lambda one: one.name)
     if len(here) < 2:
         return (_plain(here[0].name), f"the only chat model{gone}") if here else ("", "")
@@ -215,8 +207,7 @@ def choose_embedder(
         return made_with
     notice = (
         f"the library was embedded with {made_with.model!r} ({made_with.provider}) and keeps it;"
-        f" to change to {wanted.model!r}"
-        f" ({wanted.provider}), re-embed it: documind reembed"
+        f" to change to {wanted.model!r} ({wanted.provider}), re-embed it: documind reembed"
     )
     return EmbedderChoice(made_with.provider, made_with.model, made_with.hosted, notice)
 
@@ -235,10 +226,8 @@ def better_embedder(
     Raises:
         InvalidInput: A hosted provider is configured without a model.
     """
-    made_with, wanted = (
-        _embedder_of(fingerprint, options),
-        _configured_embedder(options, watch, library),
-    )
+    made_with = _embedder_of(fingerprint, options)
+    wanted = _configured_embedder(options, watch, library)
     if wanted.provider == made_with.provider and same_model(wanted.model, made_with.model):
         return None
     if options.embedding_provider == "auto" and (
@@ -371,7 +360,6 @@ class TwinComparison:
 
     @property
     def speeds(self) -> str:
-        """Both speeds in words."""
         return (
             f"embedded {self.embedded_per_s:.0f} passages a second, on Ollama"
             f" {self.other_per_s:.0f}"

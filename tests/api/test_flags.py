@@ -65,6 +65,6 @@ def test_tools_say_it_in_words_and_for_programs(
 ) -> None:
     found = mcp_server.TOOLS[tool]
     asked = found.arguments.model_validate(given)
-    result = anyio.run(found.run, mcp_server.At(flagged.app.state.edge, ANYONE), asked)
+    result = anyio.run(found.work, mcp_server.At(flagged.app.state.edge, ANYONE), asked)
     assert "flagged: override" in str(result.content)
     assert "'flags': ['override']" in str(result.structured_content)

@@ -316,8 +316,7 @@ def _same_server(origin: str, host: tuple[str, int | None], *, over_tls: bool) -
 
 CSP = (
     "default-src 'self'; img-src 'self' data: blob:; connect-src 'self'; worker-src 'self' blob:;"
-    " object-src 'none';"
-    " base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    " object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
 """For the page: nothing from elsewhere, no inline script or style (docs/facts/libraries.md;
 CVE-2025-32711)."""

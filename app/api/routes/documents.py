@@ -3,39 +3,96 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 from urllib.parse import quote
 
 from fastapi import APIRouter, HTTPException, Path, Query, Response
-from pydantic import StringConstraints
+from pydantic import Field, StringConstraints
 from starlette.responses import FileResponse
 
-from app.answer.records import AskedFilters
-from app.api.deps import Composition, OneLibrary, SeenLibrary, needs
+from app.answer.records import AskedFilters, WebLink
+from app.api.deps import Composition, OneLibrary, SeenLibrary, needs, needs_all
 from app.api.errors import declared
-from app.api.schemas.documents import (
-    ChunkList,
-    ChunkReply,
-    CollectionList,
-    Deleted,
-    DocumentCorrection,
-    DocumentPage,
-    DocumentReply,
-    SavedFilter,
-    TagCount,
-    TagList,
-    TagName,
-)
-from app.api.schemas.questions import FilterFields
+from app.api.schemas.base import Reply, Request
+from app.api.schemas.questions import FilterFields, OwnValue, Tag, Year
 from app.core.errors import InvalidInput, NotFound
+from app.core.ids import OUT_OF_REACH
 from app.core.labels import MOST_LABEL_CHARACTERS, MOST_TAGS
-from app.core.types import Labels, Library, Metadata, PageBoxes, TextSpan
+from app.core.types import Labels, Library, Metadata, PageBoxes, TextSpan, Value
 from app.ingest.names import page_texts
 
 if TYPE_CHECKING:
     from app.bootstrap.services import Services
 
 papers_router = APIRouter(prefix="/api/v1", tags=["documents"], responses=declared())
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=500, strip_whitespace=True)]
+
+LanguageCode = Annotated[str, StringConstraints(pattern="^[a-z]{2}$")]
+"""ISO 639-1."""
+
+
+class DocumentReply(Reply):
+    """A live document."""
+
+    doc_id: str
+    library: Library
+    source_key: str
+    filename: str
+    title: str
+    authors: list[str]
+    year: int | None
+    arxiv_id: str | None
+    type: str
+    sha256: str
+    revision: int
+    state: Literal["live", "deleted"]
+    characters: int
+    pages: int
+    chunks: int
+    embedded: int = Field(description="chunks that have a vector")
+    duplicate_of: str | None
+    source_url: WebLink
+    licence: str | None
+    has_original: bool
+    flags: list[str] = Field(description="findings at ingest a reader should see")
+    language: str = Field(
+        description="ISO 639-1; empty: unknown, its words are stemmed as English ones"
+    )
+    sample: bool = Field(
+        validation_alias="is_sample", description="the document came with the program"
+    )
+    tags: list[str]
+    metadata: dict[str, Value] = Field(
+        description="own metadata by key: a text, a number, or a date as YYYY-MM-DD"
+    )
+    added_at: str
+    updated_at: str
+
+
+class DocumentPage(Reply):
+    """One page of a library."""
+
+    documents: list[DocumentReply]
+    next_cursor: str | None = Field(description="pass it as `cursor`; null on the last page")
+
+
+class DocumentCorrection(Request):
+    """Fields to correct; omitted fields stay as they are."""
+
+    title: Name | None = None
+    authors: list[Name] | None = Field(None, max_length=200)
+    year: Year | None = None
+    language: LanguageCode | None = None
+    tags: list[Tag] | None = Field(
+        None, max_length=MOST_TAGS, description="all tags, in the place of those before"
+    )
+    metadata: dict[str, OwnValue | None] | None = Field(
+        None,
+        description="values by key; null takes a key away, others stay. A key keeps the kind of its"
+        " first value: text, number, or date (YYYY-MM-DD)",
+    )
+
 
 DocumentName = Annotated[
     str, Path(min_length=1, max_length=1024, description="doc_id, source key or file name")
@@ -60,7 +117,7 @@ def resolve(services: Services, library: Library, name: str) -> str:
             raise unknown from None
 
 
-@papers_router.get("/papers", dependencies=needs("read"))
+@papers_router.get("/papers", **needs("read"))
 def list_documents(
     services: Composition,
     library: OneLibrary,
@@ -86,7 +143,7 @@ def list_documents(
     "/papers/{doc_id}/restore",
     methods=["GET", "PATCH", "DELETE", "PUT"],
     include_in_schema=False,
-    dependencies=needs("write"),
+    **needs("write"),
 )
 async def restore_is_a_post() -> None:
     """Refuse these paths: names may hold slashes, so `.../restore` looks like a name.
@@ -97,9 +154,7 @@ async def restore_is_a_post() -> None:
     raise HTTPException(405)
 
 
-@papers_router.get(
-    "/papers/{doc_id:path}", dependencies=needs("read"), responses=declared("not_found", "conflict")
-)
+@papers_router.get("/papers/{doc_id:path}", **needs("read", "not_found", "conflict"))
 def get_document(services: Composition, library: OneLibrary, doc_id: DocumentName) -> DocumentReply:
     """One document."""
     return DocumentReply.model_validate(
@@ -108,9 +163,7 @@ def get_document(services: Composition, library: OneLibrary, doc_id: DocumentNam
 
 
 @papers_router.patch(
-    "/papers/{doc_id:path}",
-    dependencies=needs("write"),
-    responses=declared("not_found", "conflict", "disk_full"),
+    "/papers/{doc_id:path}", **needs("write", "not_found", "conflict", "disk_full")
 )
 def correct_document(
     services: Composition, library: OneLibrary, doc_id: DocumentName, correction: DocumentCorrection
@@ -130,14 +183,12 @@ def correct_document(
     metadata = Metadata(
         document.title, document.authors, document.year, document.arxiv_id, document.language
     )
-    if correction.title is not None:
-        metadata = replace(metadata, title=correction.title)
-    if correction.authors is not None:
-        metadata = replace(metadata, authors=tuple(correction.authors))
+    wanted = correction.model_dump(include={"title", "authors", "language"}, exclude_none=True)
+    if "authors" in wanted:
+        wanted["authors"] = tuple(wanted["authors"])
     if "year" in given:
-        metadata = replace(metadata, year=correction.year)
-    if correction.language is not None:
-        metadata = replace(metadata, language=correction.language)
+        wanted["year"] = correction.year
+    metadata = replace(metadata, **wanted)
     return DocumentReply.model_validate(services.writer.correct(library, document.doc_id, metadata))
 
 
@@ -145,16 +196,60 @@ labels_router = APIRouter(prefix="/api/v1", tags=["documents"], responses=declar
 TagPath = Annotated[str, Path(min_length=1, max_length=MOST_LABEL_CHARACTERS)]
 
 
-@labels_router.get("/tags", dependencies=needs("read"))
+class TagCount(Reply):
+    """A tag and how many documents have it."""
+
+    tag: str
+    documents: int
+
+
+class TagList(Reply):
+    """Tags in order."""
+
+    tags: list[TagCount]
+
+
+class TagName(Request):
+    """Another name of a tag; one that is there takes the documents too."""
+
+    name: Tag
+
+
+class SavedFilter(Reply):
+    """A collection: the documents that a filter allows, now and later."""
+
+    name: str
+    filters: AskedFilters
+
+
+class CollectionList(Reply):
+    """Collections by name."""
+
+    collections: list[SavedFilter]
+
+
+class Deleted(Reply):
+    """Counts of what a deletion removed."""
+
+    doc_id: str
+    chunks: int
+    vectors: int
+    originals: int
+    quotes_blanked: int = Field(description="number of its quotes removed from stored answers")
+    purged: bool = Field(description="false while the grace period runs")
+    out_of_reach: list[str] = Field(
+        list(OUT_OF_REACH), description="copies that no deletion and no purge can remove"
+    )
+
+
+@labels_router.get("/tags", **needs("read"))
 def list_tags(services: Composition, library: SeenLibrary) -> TagList:
     """The tags of documents, and how many documents have each."""
     found = services.store.labels.tags(library)
     return TagList(tags=[TagCount(tag=tag, documents=count) for tag, count in found])
 
 
-@labels_router.patch(
-    "/tags/{tag}", dependencies=needs("write"), responses=declared("not_found", "disk_full")
-)
+@labels_router.patch("/tags/{tag}", **needs("write", "not_found", "disk_full"))
 def rename_tag(
     services: Composition, tag: TagPath, wanted: TagName, library: SeenLibrary
 ) -> TagCount:
@@ -163,15 +258,13 @@ def rename_tag(
     return TagCount(tag=wanted.name, documents=count)
 
 
-@labels_router.delete(
-    "/tags/{tag}", dependencies=needs("write"), responses=declared("not_found", "disk_full")
-)
+@labels_router.delete("/tags/{tag}", **needs("write", "not_found", "disk_full"))
 def delete_tag(services: Composition, tag: TagPath, library: SeenLibrary) -> TagCount:
     """Take a tag from every document that has it; the documents stay."""
     return TagCount(tag=tag, documents=services.store.labels.replace_tag(tag, None, library))
 
 
-@labels_router.get("/collections", dependencies=needs("read", every_library=True))
+@labels_router.get("/collections", **needs_all("read"))
 def list_collections(services: Composition) -> CollectionList:
     """Saved filters, which search and ask take by name."""
     saved = services.store.labels.collections().items()
@@ -183,11 +276,7 @@ def list_collections(services: Composition) -> CollectionList:
     )
 
 
-@labels_router.put(
-    "/collections/{name}",
-    dependencies=needs("write", every_library=True),
-    responses=declared("disk_full"),
-)
+@labels_router.put("/collections/{name}", **needs_all("write", "disk_full"))
 def save_collection(services: Composition, name: TagPath, filters: FilterFields) -> SavedFilter:
     """Save a filter under a name, in the place of any before.
 
@@ -201,11 +290,7 @@ def save_collection(services: Composition, name: TagPath, filters: FilterFields)
     return SavedFilter(name=name, filters=record)
 
 
-@labels_router.delete(
-    "/collections/{name}",
-    dependencies=needs("write", every_library=True),
-    responses=declared("not_found", "disk_full"),
-)
+@labels_router.delete("/collections/{name}", **needs_all("write", "not_found", "disk_full"))
 def delete_collection(services: Composition, name: TagPath) -> SavedFilter:
     """Forget a saved filter; the documents stay."""
     filters = AskedFilters.model_validate(services.store.labels.collection(name))
@@ -220,15 +305,12 @@ Grace = Annotated[
 
 
 @papers_router.delete(
-    "/papers/{doc_id:path}",
-    dependencies=needs("write"),
-    responses=declared("not_found", "conflict", "disk_full"),
+    "/papers/{doc_id:path}", **needs("write", "not_found", "conflict", "disk_full")
 )
 @papers_router.delete(
     "/ingest/{doc_id}",
-    dependencies=needs("write"),
     operation_id="delete_ingested",
-    responses=declared("not_found", "conflict", "disk_full"),
+    **needs("write", "not_found", "conflict", "disk_full"),
 )
 def delete_document(
     services: Composition, library: OneLibrary, doc_id: DocumentName, grace_s: Grace = 0
@@ -239,9 +321,7 @@ def delete_document(
 
 
 @papers_router.post(
-    "/papers/{doc_id}/restore",
-    dependencies=needs("write"),
-    responses=declared("not_found", "conflict", "disk_full"),
+    "/papers/{doc_id}/restore", **needs("write", "not_found", "conflict", "disk_full")
 )
 def restore_document(
     services: Composition, library: OneLibrary, doc_id: DocumentName
@@ -250,15 +330,29 @@ def restore_document(
     return DocumentReply.model_validate(services.writer.restore(library, doc_id))
 
 
-router = APIRouter(
-    prefix="/api/v1/documents",
-    tags=["documents"],
-    responses=declared(),
-    dependencies=needs("read"),
-)
+router = APIRouter(prefix="/api/v1/documents", tags=["documents"], **needs("read"))
 
 Offset = Annotated[int, Query(ge=0, le=2**31, description="Unicode code points")]
 Revision = Annotated[int | None, Query(ge=1, le=2**31, description="null: the live one")]
+
+
+class ChunkReply(Reply):
+    """A unit of the index: always text[start:end] of the document."""
+
+    index: int = Field(validation_alias="ordinal")
+    start: int
+    end: int
+    section: str
+    page: int | None
+    text: str
+
+
+class ChunkList(Reply):
+    """Chunks of one revision in order."""
+
+    doc_id: str
+    revision: int
+    chunks: list[ChunkReply]
 
 
 @router.get("/{doc_id}/text", responses=declared("not_found", "conflict"))

@@ -20,24 +20,23 @@ from app.api.deps import (
     OneLibrary,
     SeenLibrary,
     needs,
+    needs_all,
     one_library,
     server_path,
 )
 from app.api.errors import declared, problem, problem_response
 from app.api.middleware.access import changed
-from app.api.schemas.base import Flag, Reply, WaitName
+from app.api.schemas.base import Flag, IngestResponse, JobReply, Reply, WaitName
 from app.api.schemas.base import Request as RequestModel
-from app.api.schemas.documents import SamplesRemoved
-from app.api.schemas.status import IngestResponse, JobReply
 from app.api.streaming import settled
-from app.api.uploads import Upload, UploadReceiver, received
+from app.api.uploads import Upload, UploadReceiver, form_of, received
 from app.core.errors import Conflict, DocuMindError, InvalidInput, NotFound
 from app.core.labels import labels_from, parse_object, split_tags
 from app.core.text import either
 from app.core.types import Job, JobFile, Labels, Library, LibraryName
 from app.ingest.bulk import MissingPolicy
 from app.ingest.names import display_name, source_key
-from app.ingest.sources.dumps import open_articles
+from app.ingest.sources.dumps import is_part, open_articles, source_name
 from app.jobs.bulk import BULK_PLAN, BulkPayload
 from app.jobs.ingest import remove_samples
 from app.jobs.kinds import ARXIV, FETCH, SAMPLES, request_embedding
@@ -110,7 +109,7 @@ _SILENT = timedelta(minutes=11)
 """A watch that said nothing for so long has ended: it reports every five minutes."""
 
 
-@sync_router.get("/folders", dependencies=needs("read"))
+@sync_router.get("/folders", **needs("read"))
 def list_folders(services: Composition, caller: AtCaller) -> SyncedFolders:
     """List the folders that libraries follow, as their last sync left them."""
     return SyncedFolders(
@@ -130,7 +129,7 @@ def list_folders(services: Composition, caller: AtCaller) -> SyncedFolders:
     )
 
 
-@sync_router.put("/folders", dependencies=needs("write"), responses=declared("disk_full"))
+@sync_router.put("/folders", **needs("write", "disk_full"))
 def report_folder(services: Composition, caller: AtCaller, look: FolderLook) -> SyncedFolders:
     """Keep what a sync found in a folder, and that it was looked at now."""
     failed = None if look.failed is None else [(one.file, one.reason) for one in look.failed]
@@ -140,7 +139,7 @@ def report_folder(services: Composition, caller: AtCaller, look: FolderLook) -> 
     return list_folders(services, caller)
 
 
-@sync_router.get("/documents", dependencies=needs("read"))
+@sync_router.get("/documents", **needs("read"))
 def list_synced(
     services: Composition,
     library: OneLibrary,
@@ -152,9 +151,7 @@ def list_synced(
     return SyncedDocuments(source_keys=sorted(services.store.claims.held(library, folder)))
 
 
-@sync_router.post(
-    "/remove", dependencies=needs("write"), responses=declared("disk_full", "index_damaged")
-)
+@sync_router.post("/remove", **needs("write", "disk_full", "index_damaged"))
 def remove_synced(
     services: Composition, request: Request, caller: AtCaller, removal: SyncRemoval
 ) -> SyncedDocuments:
@@ -191,82 +188,58 @@ Wait = Annotated[
 _FIELDS = frozenset({"library", "source_key", "sync_folder", "tags", "metadata", "labels"})
 """Text fields of an upload."""
 
-_FORM = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "multipart/form-data": {
-                "schema": {
-                    "type": "object",
-                    "required": ["file"],
-                    "properties": {
-                        "file": {
-                            "type": "array",
-                            "items": {"type": "string", "format": "binary"},
-                            "description": "or `files`",
-                        },
-                        "library": {"type": "string", "enum": list(get_args(LibraryName))},
-                        "source_key": {
-                            "type": "array",
-                            "items": {"type": "string"},
-                            "description": "a relative path per file, in the order of the files",
-                        },
-                        "sync_folder": {
-                            "type": "string",
-                            "description": "names the folder that is synced: what it sent can be"
-                            " removed by /api/v1/sync/remove",
-                        },
-                        "tags": {
-                            "type": "array",
-                            "items": {"type": "string"},
-                            "description": "of all files, each field one or, between commas,"
-                            " several; they replace those of a document that is there",
-                        },
-                        "metadata": {
-                            "type": "string",
-                            "description": "own metadata of all files, a JSON object; keys that it"
-                            " does not name stay",
-                        },
-                        "labels": {
-                            "type": "array",
-                            "items": {"type": "string"},
-                            "description": "tags and metadata of each file, in the order of the"
-                            " files: a JSON object {tags, metadata}, or empty",
-                        },
-                    },
-                }
-            }
-        },
-    }
-}
-_FAILURES = (
-    "unsupported_type",
-    "encrypted",
-    "no_text_layer",
-    "unreadable",
-    "too_large",
-    "conflict",
-    "disk_full",
-    "index_damaged",
+_TEXTS = {"type": "array", "items": {"type": "string"}}
+_FORM = form_of(
+    file={
+        "type": "array",
+        "items": {"type": "string", "format": "binary"},
+        "description": "or `files`",
+    },
+    library={"type": "string", "enum": list(get_args(LibraryName))},
+    source_key={**_TEXTS, "description": "a relative path per file, in the order of the files"},
+    sync_folder={
+        "type": "string",
+        "description": "names the folder that is synced: what it sent can be removed by"
+        " /api/v1/sync/remove",
+    },
+    tags={
+        **_TEXTS,
+        "description": "of all files, each field one or, between commas, several; they replace"
+        " those of a document that is there",
+    },
+    metadata={
+        "type": "string",
+        "description": "own metadata of all files, a JSON object; keys that it does not name stay",
+    },
+    labels={
+        **_TEXTS,
+        "description": "tags and metadata of each file, in the order of the files: a JSON object"
+        " {tags, metadata}, or empty",
+    },
 )
+_FAILURES = (
+    "unsupported_type encrypted no_text_layer unreadable too_large conflict disk_full index_damaged"
+).split()
 
 
 @router.post(
     "/ingest",
-    dependencies=needs("write"),
     status_code=201,
     response_model=IngestResponse,
     openapi_extra=_FORM,
-    responses={
-        200: {"model": IngestResponse, "description": "all files were known and unchanged"},
-        202: {
-            "model": IngestResponse,
-            "description": "accepted: the files are on disk, the job goes on; also while the"
-            " server stops",
+    **needs(
+        "write",
+        *_FAILURES,
+        also={
+            200: {"model": IngestResponse, "description": "all files were known and unchanged"},
+            202: {
+                "model": IngestResponse,
+                "description": "accepted: the files are on disk, the job goes on; also while the"
+                " server stops",
+            },
+            207: {"model": IngestResponse, "description": "some files failed"},
         },
-        207: {"model": IngestResponse, "description": "some files failed"},
-        **declared(*_FAILURES),
-    },
+    ),
 )
 # async, unlike its neighbours: the body is read as it arrives and the wait must not hold a thread
 async def ingest(
@@ -407,12 +380,15 @@ def outcome_response(job: Job, request_id: str) -> Response:
     """
     report = IngestReport.from_json(job.result)
     if report is None:
-        if job.state == "failed":
-            return _failed(job, request_id)
-        raise Conflict(f"job {job.id!r} was {job.state} before it had a result")
-    documents = list(report.outcomes)
+        if job.state != "failed":
+            raise Conflict(f"job {job.id!r} was {job.state} before it had a result")
+        error = job.result.get("error") if job.result else None
+        code, detail = "internal", f"job {job.id!r} failed; see its errors"
+        if isinstance(error, dict):
+            code, detail = str(error["code"]), str(error["detail"])
+        return problem_response(problem(code=code, detail=detail, request_id=request_id))
     failed = [outcome for outcome in report.outcomes if outcome.status == "failed"]
-    body = IngestResponse(job_id=job.id, documents=documents)
+    body = IngestResponse(job_id=job.id, documents=list(report.outcomes))
     if failed and len(failed) == len(report.outcomes):
         code = failed[0].code or "unreadable"
         detail = "; ".join(
@@ -424,14 +400,6 @@ def outcome_response(job: Job, request_id: str) -> Response:
     return JSONResponse(body.model_dump(), status_code=207 if failed else 200 if known else 201)
 
 
-def _failed(job: Job, request_id: str) -> Response:
-    error = job.result.get("error") if job.result else None
-    code, detail = "internal", f"job {job.id!r} failed; see its errors"
-    if isinstance(error, dict):
-        code, detail = str(error["code"]), str(error["detail"])
-    return problem_response(problem(code=code, detail=detail, request_id=request_id))
-
-
 collect_router = APIRouter(prefix="/api/v1", tags=["ingest"], responses=declared())
 
 _ACCEPTED: dict[int | str, dict[str, object]] = {
@@ -439,6 +407,13 @@ _ACCEPTED: dict[int | str, dict[str, object]] = {
     202: {"model": IngestResponse, "description": "accepted; the job goes on"},
     207: {"model": IngestResponse, "description": "some failed"},
 }
+
+
+class SamplesRemoved(Reply):
+    """The number of sample documents removed, by library."""
+
+    public: int
+    papers: int
 
 
 class ArxivRequest(RequestModel):
@@ -454,19 +429,17 @@ class UrlRequest(RequestModel):
     """Which page, and where it goes."""
 
     url: Annotated[
-        str,
-        Field(min_length=1, max_length=LONGEST_URL, description="address of a page or file"),
+        str, Field(min_length=1, max_length=LONGEST_URL, description="address of a page or file")
     ]
     library: LibraryName = "papers"
 
 
 @collect_router.post(
     "/samples",
-    dependencies=needs("write", every_library=True),
     operation_id="index_samples",
     status_code=201,
     response_model=IngestResponse,
-    responses={**_ACCEPTED, **declared("not_found", "conflict", "disk_full", "index_damaged")},
+    **needs_all("write", "not_found", "conflict", "disk_full", "index_damaged", also=_ACCEPTED),
 )
 async def samples(door: AtDoor, wait: Wait = "true") -> Response:
     """Index the bundled documents into both libraries; doing it again changes nothing."""
@@ -475,10 +448,7 @@ async def samples(door: AtDoor, wait: Wait = "true") -> Response:
 
 
 @collect_router.delete(
-    "/samples",
-    dependencies=needs("write", every_library=True),
-    operation_id="remove_samples",
-    responses=declared("conflict", "disk_full"),
+    "/samples", operation_id="remove_samples", **needs_all("write", "conflict", "disk_full")
 )
 def drop_samples(services: Composition) -> SamplesRemoved:
     """Remove the bundled documents from both libraries, and only them.
@@ -491,29 +461,14 @@ def drop_samples(services: Composition) -> SamplesRemoved:
     return SamplesRemoved(public=removed[Library.PUBLIC], papers=removed[Library.PAPERS])
 
 
-_FETCHED: dict[int | str, dict[str, object]] = {
-    **_ACCEPTED,
-    **declared(
-        "not_found",
-        "too_large",
-        "conflict",
-        "unreadable",
-        "no_text_layer",
-        "provider_unreachable",
-        "provider_timeout",
-        "provider_bad_response",
-        "disk_full",
-    ),
-}
+_fetches = needs(
+    "write", "not_found", "too_large", "conflict", "unreadable", "no_text_layer",
+    "provider_unreachable", "provider_timeout", "provider_bad_response", "disk_full",
+    also=_ACCEPTED,
+)  # fmt: skip
 
 
-@collect_router.post(
-    "/fetch-url",
-    dependencies=needs("write"),
-    status_code=201,
-    response_model=IngestResponse,
-    responses=_FETCHED,
-)
+@collect_router.post("/fetch-url", status_code=201, response_model=IngestResponse, **_fetches)
 async def fetch_url(
     asked: UrlRequest, request: Request, door: AtDoor, wait: Wait = "true"
 ) -> Response:
@@ -530,13 +485,7 @@ async def fetch_url(
     return await outcome(job, wait, door)
 
 
-@collect_router.post(
-    "/fetch-arxiv",
-    dependencies=needs("write"),
-    status_code=201,
-    response_model=IngestResponse,
-    responses=_FETCHED,
-)
+@collect_router.post("/fetch-arxiv", status_code=201, response_model=IngestResponse, **_fetches)
 async def fetch_arxiv(
     asked: ArxivRequest, request: Request, door: AtDoor, wait: Wait = "true"
 ) -> Response:
@@ -601,9 +550,10 @@ class LedgerReply(Reply):
 
 @bulk_router.post(
     "",
-    dependencies=needs("admin", every_library=True),
     status_code=202,
-    responses=declared("not_found", "conflict", "unreadable", "disk_full", "fingerprint_mismatch"),
+    **needs_all(
+        "admin", "not_found", "conflict", "unreadable", "disk_full", "fingerprint_mismatch"
+    ),
 )
 def bulk(asked: BulkRequest, services: Composition) -> JobReply:
     """Start a job on a bulk source; asking for the same again joins or resumes it."""
@@ -627,13 +577,14 @@ def bulk(asked: BulkRequest, services: Composition) -> JobReply:
         open_articles(asked.source)
         payload = {"library": library.value, "source": asked.source, "name": asked.name}
         return JobReply.of(services.jobs.submit(BULK_PLAN, payload, unit="articles"))
-    run = BulkPayload.of(
-        library, asked.source, asked.name, asked.workers, asked.missing, asked.articles
-    )
+    # Articles that the source lacks are kept for a part of a dump, else removed.
+    missing = asked.missing or ("keep" if asked.articles or is_part(asked.source) else "remove")
+    name = asked.name or source_name(asked.source)
+    run = BulkPayload(library, asked.source, name, asked.workers, missing, asked.articles)
     return JobReply.of(services.bulk.request(run))
 
 
-@bulk_router.get("/ledger", dependencies=needs("read"))
+@bulk_router.get("/ledger", **needs("read"))
 def bulk_ledger(
     services: Composition,
     library: SeenLibrary,

@@ -10,10 +10,9 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
 
-from app.api.deps import AtCaller, AtDoor, AtEdge, Composition, events, files, needs, server_path
+from app.api.deps import AtCaller, AtDoor, Composition, events, files, needs, needs_all, server_path
 from app.api.errors import declared
-from app.api.schemas.base import Flag, Reply, Request
-from app.api.schemas.status import JobList, JobReply
+from app.api.schemas.base import Flag, JobReply, Reply, Request
 from app.api.streaming import EventStream, Pump, each, event
 from app.core.access import Caller
 from app.core.errors import Conflict, InvalidInput, NotFound, made_in_data
@@ -33,13 +32,19 @@ router = APIRouter(prefix="/api/v1/jobs", tags=["jobs"], responses=declared())
 JobId = Annotated[str, Path(min_length=1, max_length=64)]
 
 
-@router.get("", dependencies=needs("read", every_library=True))
+class JobList(Reply):
+    """Jobs, newest first."""
+
+    jobs: list[JobReply]
+
+
+@router.get("", **needs_all("read"))
 def list_jobs(services: Composition, limit: Annotated[int, Query(ge=1, le=1000)] = 100) -> JobList:
     """Jobs, newest first."""
     return JobList(jobs=[JobReply.of(job) for job in services.jobs.list(limit)])
 
 
-@router.get("/{job_id}", dependencies=needs("read"), responses=declared("not_found"))
+@router.get("/{job_id}", **needs("read", "not_found"))
 def get_job(services: Composition, caller: AtCaller, job_id: JobId) -> JobReply:
     """One job as it is now."""
     return JobReply.of(_seen(services.jobs.get(job_id), caller))
@@ -60,12 +65,12 @@ def _seen(job: CoreJob, caller: Caller) -> CoreJob:
 
 @router.get(
     "/{job_id}/events",
-    dependencies=needs("read"),
     response_class=Response,
-    responses={
-        **events("Server-sent events: `job` with the job after each change, until it ends"),
-        **declared("not_found"),
-    },
+    **needs(
+        "read",
+        "not_found",
+        also=events("Server-sent events: `job` with the job after each change, until it ends"),
+    ),
 )
 def job_events(door: AtDoor, job_id: JobId) -> Response:
     """The job now, and again after each change, until it ends."""
@@ -79,40 +84,25 @@ def job_events(door: AtDoor, job_id: JobId) -> Response:
     return EventStream(pump, door.request_id)
 
 
-@router.post(
-    "/{job_id}/pause",
-    dependencies=needs("write", every_library=True),
-    responses=declared("not_found", "conflict"),
-)
+@router.post("/{job_id}/pause", **needs_all("write", "not_found", "conflict"))
 def pause_job(services: Composition, job_id: JobId) -> JobReply:
     """Stop a job at its next step; it stays paused over restarts until resumed."""
     return JobReply.of(services.jobs.pause(job_id))
 
 
-@router.post(
-    "/{job_id}/resume",
-    dependencies=needs("write", every_library=True),
-    responses=declared("not_found", "conflict"),
-)
+@router.post("/{job_id}/resume", **needs_all("write", "not_found", "conflict"))
 def resume_job(services: Composition, job_id: JobId) -> JobReply:
     """Go on with a paused job."""
     return JobReply.of(services.jobs.resume(job_id))
 
 
-@router.delete(
-    "/{job_id}", dependencies=needs("write", every_library=True), responses=declared("not_found")
-)
+@router.delete("/{job_id}", **needs_all("write", "not_found"))
 def cancel_job(services: Composition, job_id: JobId) -> JobReply:
     """End a job for good; what it has done stays."""
     return JobReply.of(services.jobs.cancel(job_id))
 
 
-maintenance_router = APIRouter(
-    prefix="/api/v1",
-    tags=["maintenance"],
-    responses=declared(),
-    dependencies=needs("admin", every_library=True),
-)
+maintenance_router = APIRouter(prefix="/api/v1", tags=["maintenance"], **needs_all("admin"))
 
 ServerPath = Annotated[
     str,
@@ -278,9 +268,8 @@ def reembed(services: Composition, asked: ReembedRequest) -> JobReply:
     library = Library(asked.library)
     if asked.questions and not comparison.from_answer_set(cases, library):
         raise InvalidInput(
-            f"{FilePath(asked.questions).name!r} has no question about library"
-            f" {asked.library!r} with expected_docs or expected_substrings; leave questions out"
-            " to have some made"
+            f"{FilePath(asked.questions).name!r} has no question about library {asked.library!r}"
+            " with expected_docs or expected_substrings; leave questions out to have some made"
         )
     payload = ReembedPayload(library, asked.action, asked.provider, asked.model, asked.force, cases)
     return JobReply.of(request_reembed(services.jobs, payload))
@@ -331,30 +320,21 @@ class EvaluationList(Reply):
     evaluations: list[EvaluationSummary]
 
 
-@evaluations_router.get("", dependencies=needs("read", every_library=True))
+@evaluations_router.get("", **needs_all("read"))
 def list_evaluations(services: Composition) -> EvaluationList:
     """Finished reports, newest first; runs under way are jobs of kind `evaluation`."""
     return EvaluationList(evaluations=services.evaluations.reports.list())
 
 
-@evaluations_router.post(
-    "",
-    dependencies=needs("admin", every_library=True),
-    status_code=202,
-    responses=declared("disk_full"),
-)
-def start_evaluation(
-    services: Composition, edge: AtEdge, caller: AtCaller, asked: EvaluationBody
-) -> JobReply:
+@evaluations_router.post("", status_code=202, **needs_all("admin", "disk_full"))
+def start_evaluation(door: AtDoor, asked: EvaluationBody) -> JobReply:
     """Compare settings on judged questions, as a job whose id is that of the report."""
-    scope = asked.library or edge.asked(services, caller, None)
-    library = services.settings.library if scope == "all" else Library(scope)
-    return JobReply.of(services.evaluations.start(replace(asked, library=library.value)))
+    scope = asked.library or door.scope(None)
+    library = door.edge.settings.library if scope == "all" else Library(scope)
+    return JobReply.of(door.services.evaluations.start(replace(asked, library=library.value)))
 
 
-@evaluations_router.get(
-    "/{report_id}", dependencies=needs("read", every_library=True), responses=declared("not_found")
-)
+@evaluations_router.get("/{report_id}", **needs_all("read", "not_found"))
 def get_evaluation(services: Composition, report_id: ReportId) -> EvaluationReport:
     """A finished report with every question's outcome."""
     return services.evaluations.reports.read(report_id)
@@ -362,9 +342,8 @@ def get_evaluation(services: Composition, report_id: ReportId) -> EvaluationRepo
 
 @evaluations_router.get(
     "/{report_id}/report.{kind}",
-    dependencies=needs("read", every_library=True),
     response_class=Response,
-    responses={**files("the file", _MEDIA.values()), **declared("not_found")},
+    **needs_all("read", "not_found", also=files("the file", _MEDIA.values())),
 )
 def download_evaluation(services: Composition, report_id: ReportId, kind: Format) -> Response:
     """Send a finished report as a file: JSON, Markdown, table or standalone page."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
-from app.api.deps import CHANGES_SETTINGS, AtEdge, Composition, needs
+from app.api.deps import AtEdge, Composition, changes_settings, needs_all
 from app.api.errors import declared
 from app.api.schemas.base import Flag, Reply, Request
 from app.core.access import FIRST_KEY, LAST_KEY, KeyScope
@@ -17,11 +17,7 @@ from app.core.types import Library, LibraryName
 if TYPE_CHECKING:
     from app.storage.catalog.keys import Key
 
-router = APIRouter(
-    prefix="/api/v1/keys",
-    tags=["keys"],
-    responses=declared(),
-)
+router = APIRouter(prefix="/api/v1/keys", tags=["keys"], responses=declared())
 KeyName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", examples=["laptop"])]
 
 
@@ -76,19 +72,14 @@ def _values(key: Key) -> dict[str, object]:
     }
 
 
-@router.get("", dependencies=needs("admin", every_library=True))
+@router.get("", **needs_all("admin"))
 def list_keys(services: Composition, edge: AtEdge) -> KeyList:
     """Keys by name."""
     kept = [KeyReply.model_validate(_values(key)) for key in services.store.keys.list()]
     return KeyList(keys=kept, open=edge.key.is_open())
 
 
-@router.post(
-    "",
-    status_code=201,
-    dependencies=CHANGES_SETTINGS,
-    responses=declared("conflict", "disk_full"),
-)
+@router.post("", status_code=201, **changes_settings("conflict", "disk_full"))
 def make_key(services: Composition, edge: AtEdge, wanted: NewKey, response: Response) -> MadeKey:
     """Make a key and show it, this once.
 
@@ -102,11 +93,7 @@ def make_key(services: Composition, edge: AtEdge, wanted: NewKey, response: Resp
     return MadeKey.model_validate({**_values(kept), "key": key})
 
 
-@router.delete(
-    "/{name}",
-    dependencies=CHANGES_SETTINGS,
-    responses=declared("not_found", "conflict", "disk_full"),
-)
+@router.delete("/{name}", **changes_settings("not_found", "conflict", "disk_full"))
 def revoke_key(
     services: Composition,
     edge: AtEdge,

@@ -6,15 +6,14 @@ import asyncio
 import re
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
 from app.answer.records import AskedFilters, answer_set, with_verdicts_of_today
-from app.api.deps import AtCaller, AtDoor, AtEdge, Composition, Edge, events, files, needs
-from app.api.errors import PROVIDER, declared
+from app.api.deps import AtDoor, Composition, Door, events, files, needs, needs_all
+from app.api.errors import ANSWERING, PROVIDER, declared
 from app.api.schemas.base import DocId
-from app.api.schemas.documents import Highlight, SearchHit, SearchResponse
 from app.api.schemas.questions import (
     MOST_CHARACTERS,
     AnswerList,
@@ -30,22 +29,26 @@ from app.api.schemas.questions import (
     FileText,
     FilterValues,
     Forgotten,
+    Highlight,
     NewConversation,
+    QueryOptions,
     QueryRequest,
     QueryResponse,
     Rename,
+    SearchHit,
     SearchQuery,
+    SearchResponse,
     StoredAnswer,
     SuggestionList,
 )
 from app.api.streaming import reply
-from app.api.uploads import UploadReceiver, received
+from app.api.uploads import UploadReceiver, form_of, received
 from app.client import ReportForm, written
-from app.core.access import Caller
 from app.core.cancel import CancelToken
 from app.core.errors import InvalidInput, NotFound, TooLarge
 from app.core.languages import DEFAULT
 from app.core.normalisation import normalise
+from app.core.ports import Parser
 from app.core.text import tokenise
 from app.core.trace import Trace, ended_with_block
 from app.core.types import Filters, Hit, Library, Question, Scope
@@ -53,39 +56,24 @@ from app.ingest.names import display_name
 from app.retrieval.legs import merge
 from app.retrieval.request import Retrieval, SearchRequest
 
-if TYPE_CHECKING:
-    from app.bootstrap.services import Services
-
 router = APIRouter(prefix="/api/v1", tags=["questions"], responses=declared())
 
-_ANSWERED = {
-    **events(
-        "The answer; with `stream: true` server-sent events: meta, sources, token (any number),"
-        " then final or error"
-    ),
-    **declared(*PROVIDER, "not_found", "index_damaged", "disk_full"),
-}
+_ANSWERED = events(
+    "The answer; with `stream: true` server-sent events: meta, sources, token (any number),"
+    " then final or error"
+)
 _WORD = re.compile(r"[^\W_]+")
 
 
-@router.post("/query", dependencies=needs("ask"), response_model=QueryResponse, responses=_ANSWERED)
+@router.post("/query", response_model=QueryResponse, **needs("ask", *ANSWERING, also=_ANSWERED))
 async def query(asked: QueryRequest, door: AtDoor) -> Response:
     """Answer a question from the documents, with citations that can be checked."""
     library = await door.asked(asked.library, asked.conditions().doc_ids)
     question = asked.to_question(library, door.edge.settings.flare_active_retrieval)
-    if asked.filters.collection:
-        question = await asyncio.to_thread(collected, door.services, asked.filters, question)
-    return await reply(
-        door.answering(), question, door.edge.streams, door.request_id, stream=asked.stream
-    )
+    return await _answered(door, asked, question)
 
 
-@router.post(
-    "/chat",
-    dependencies=needs("ask", every_library=True),
-    response_model=QueryResponse,
-    responses=_ANSWERED,
-)
+@router.post("/chat", response_model=QueryResponse, **needs_all("ask", *ANSWERING, also=_ANSWERED))
 async def chat(asked: ChatRequest, door: AtDoor) -> Response:
     """Answer a turn of a conversation that the server remembers."""
     library = await door.asked(asked.library, asked.conditions().doc_ids)
@@ -93,43 +81,44 @@ async def chat(asked: ChatRequest, door: AtDoor) -> Response:
         asked.message,
         library=library,
         flare=door.edge.settings.flare_active_retrieval,
-        history=(),
         conversation_id=await asyncio.to_thread(
             door.services.memory.open, asked.conversation_id, library, asked.message
         ),
     )
     question = replace(question, replaces=asked.replaces, begun=normalise(asked.begun)[0])
+    return await _answered(door, asked, question)
+
+
+async def _answered(door: Door, asked: QueryOptions, question: Question) -> Response:
     if asked.filters.collection:
-        question = await asyncio.to_thread(collected, door.services, asked.filters, question)
+        question = await asyncio.to_thread(collected, door, asked.filters, question)
     return await reply(
         door.answering(), question, door.edge.streams, door.request_id, stream=asked.stream
     )
 
 
-def collected(services: Services, asked: FilterValues, question: Question) -> Question:
-    """Return a question under the saved filter that it names.
+def collected(door: Door, asked: FilterValues, question: Question) -> Question:
+    """Return a question under the saved filter that it names; see `with_saved`."""
+    return replace(question, filters=with_saved(door, asked, question.filters))
+
+
+def with_saved(door: Door, asked: FilterValues, filters: Filters) -> Filters:
+    """Return filters laid over the saved one that they name.
 
     Raises:
         NotFound: There is none of this name.
     """
-    return replace(question, filters=with_saved(services, asked, question.filters))
-
-
-def with_saved(services: Services, asked: FilterValues, filters: Filters) -> Filters:
-    """Return filters laid over the saved one that they name; see `collected`."""
     if not asked.collection:
         return filters
-    saved = AskedFilters.model_validate(services.store.labels.collection(asked.collection))
+    saved = AskedFilters.model_validate(door.services.store.labels.collection(asked.collection))
     return filters.over(saved.filters())
 
 
-@router.get("/search", dependencies=needs("read"), responses=declared("index_damaged"))
-def search(
-    services: Composition, edge: AtEdge, caller: AtCaller, asked: Annotated[SearchQuery, Query()]
-) -> SearchResponse:
+@router.get("/search", **needs("read", "index_damaged"))
+def search(door: AtDoor, asked: Annotated[SearchQuery, Query()]) -> SearchResponse:
     """Rank passages, with the matched words marked; nothing is written about them."""
-    library = edge.asked(services, caller, asked.library, asked.doc_ids)
-    found = ranked(services, library, asked)
+    library = door.scope(asked.library, asked.doc_ids)
+    found = ranked(door, library, asked)
     return SearchResponse(
         query=asked.q,
         library=library,
@@ -138,10 +127,10 @@ def search(
     )
 
 
-def ranked(services: Services, scope: Scope, asked: SearchQuery) -> Retrieval:
+def ranked(door: Door, scope: Scope, asked: SearchQuery) -> Retrieval:
     """Search one library, or both and merge."""
-    libraries = list(Library) if scope == "all" else [Library(scope)]
-    filters = with_saved(services, asked, asked.conditions())
+    services, libraries = door.services, list(Library) if scope == "all" else [Library(scope)]
+    filters = with_saved(door, asked, asked.conditions())
     with ended_with_block(services.spans.begin("search", {"documind.library": scope})) as span:
         trace = Trace(span=span)
         found = {
@@ -210,7 +199,7 @@ Grace = Annotated[
 Identity = Annotated[str, Path(min_length=1, max_length=64)]
 
 
-@conversations_router.get("/conversations", dependencies=needs("read", every_library=True))
+@conversations_router.get("/conversations", **needs_all("read"))
 def list_conversations(
     services: Composition, limit: Annotated[int, Query(ge=1, le=1000)] = 100
 ) -> ConversationList:
@@ -221,12 +210,7 @@ def list_conversations(
     )
 
 
-@conversations_router.post(
-    "/conversations",
-    dependencies=needs("ask", every_library=True),
-    status_code=201,
-    responses=declared("disk_full"),
-)
+@conversations_router.post("/conversations", status_code=201, **needs_all("ask", "disk_full"))
 def create_conversation(services: Composition, new: NewConversation) -> Conversation:
     """Begin a conversation; chatting without an id begins one too."""
     return Conversation.model_validate(
@@ -236,20 +220,14 @@ def create_conversation(services: Composition, new: NewConversation) -> Conversa
     )
 
 
-@conversations_router.get(
-    "/conversations/{conversation_id}",
-    dependencies=needs("read", every_library=True),
-    responses=declared("not_found"),
-)
+@conversations_router.get("/conversations/{conversation_id}", **needs_all("read", "not_found"))
 def get_conversation(services: Composition, conversation_id: Identity) -> Conversation:
     """One conversation with its turns; a question without an answer was broken off."""
     return Conversation.model_validate(services.store.conversations.get(conversation_id))
 
 
 @conversations_router.patch(
-    "/conversations/{conversation_id}",
-    dependencies=needs("ask", every_library=True),
-    responses=declared("not_found", "disk_full"),
+    "/conversations/{conversation_id}", **needs_all("ask", "not_found", "disk_full")
 )
 def rename_conversation(
     services: Composition, conversation_id: Identity, rename: Rename
@@ -260,9 +238,7 @@ def rename_conversation(
 
 
 @conversations_router.put(
-    "/conversations/{conversation_id}/branch",
-    dependencies=needs("ask", every_library=True),
-    responses=declared("not_found", "disk_full"),
+    "/conversations/{conversation_id}/branch", **needs_all("ask", "not_found", "disk_full")
 )
 def show_branch(services: Composition, conversation_id: Identity, branch: Branch) -> Conversation:
     """Show the newest branch that has an answer; the next question goes on from there."""
@@ -270,20 +246,14 @@ def show_branch(services: Composition, conversation_id: Identity, branch: Branch
     return Conversation.model_validate(services.store.conversations.get(conversation_id))
 
 
-@conversations_router.delete(
-    "/conversations",
-    dependencies=needs("admin", every_library=True),
-    responses=declared("disk_full"),
-)
+@conversations_router.delete("/conversations", **needs_all("admin", "disk_full"))
 def forget_conversations(services: Composition) -> Forgotten:
     """Forget every conversation."""
     return Forgotten(forgotten=services.store.conversations.delete_all())
 
 
 @conversations_router.delete(
-    "/conversations/{conversation_id}",
-    dependencies=needs("ask", every_library=True),
-    responses=declared("not_found", "disk_full"),
+    "/conversations/{conversation_id}", **needs_all("ask", "not_found", "disk_full")
 )
 def forget_conversation(
     services: Composition, conversation_id: Identity, grace_s: Grace = GRACE_S
@@ -296,9 +266,7 @@ def forget_conversation(
 
 
 @conversations_router.post(
-    "/conversations/{conversation_id}/restore",
-    dependencies=needs("ask", every_library=True),
-    responses=declared("not_found", "disk_full"),
+    "/conversations/{conversation_id}/restore", **needs_all("ask", "not_found", "disk_full")
 )
 def restore_conversation(services: Composition, conversation_id: Identity) -> Conversation:
     """Undo the deletion of a conversation within its grace."""
@@ -306,7 +274,7 @@ def restore_conversation(services: Composition, conversation_id: Identity) -> Co
     return Conversation.model_validate(services.store.conversations.get(conversation_id))
 
 
-@conversations_router.get("/answers", dependencies=needs("read", every_library=True))
+@conversations_router.get("/answers", **needs_all("read"))
 def list_answers(
     services: Composition, limit: Annotated[int, Query(ge=1, le=200)] = 50
 ) -> AnswerList:
@@ -314,11 +282,7 @@ def list_answers(
     return AnswerList.of(services.store.answers.list(limit))
 
 
-@conversations_router.get(
-    "/answers/{answer_id}",
-    dependencies=needs("read", every_library=True),
-    responses=declared("not_found"),
-)
+@conversations_router.get("/answers/{answer_id}", **needs_all("read", "not_found"))
 def get_answer(door: AtDoor, answer_id: Identity) -> StoredAnswer:
     """A stored answer with its full trace."""
     kept = with_verdicts_of_today(door.services.store.answers.get(answer_id))
@@ -326,9 +290,7 @@ def get_answer(door: AtDoor, answer_id: Identity) -> StoredAnswer:
 
 
 @conversations_router.post(
-    "/answers/{answer_id}/feedback",
-    dependencies=needs("ask", every_library=True),
-    responses=declared("not_found", "disk_full"),
+    "/answers/{answer_id}/feedback", **needs_all("ask", "not_found", "disk_full")
 )
 def give_feedback(
     services: Composition, answer_id: Identity, feedback: FeedbackRequest
@@ -342,9 +304,7 @@ def give_feedback(
     return FeedbackReply(answer_id=answer_id, feedback=given)
 
 
-@conversations_router.delete(
-    "/answers", dependencies=needs("admin", every_library=True), responses=declared("disk_full")
-)
+@conversations_router.delete("/answers", **needs_all("admin", "disk_full"))
 def forget_answers(services: Composition) -> Forgotten:
     """Forget every stored answer, with its question, trace and feedback."""
     return Forgotten(forgotten=services.store.answers.delete())
@@ -352,9 +312,8 @@ def forget_answers(services: Composition) -> Forgotten:
 
 @conversations_router.get(
     "/feedback",
-    dependencies=needs("read", every_library=True),
     response_class=Response,
-    responses=files("JSON lines", ["application/x-ndjson"]),
+    **needs_all("read", also=files("JSON lines", ["application/x-ndjson"])),
 )
 def export_feedback(
     services: Composition,
@@ -367,40 +326,21 @@ def export_feedback(
     )
 
 
-@conversations_router.get(
-    "/suggestions", dependencies=needs("read"), responses=declared("not_found")
-)
+@conversations_router.get("/suggestions", **needs("read", "not_found"))
 def suggestions(
-    services: Composition,
-    edge: AtEdge,
-    caller: AtCaller,
+    door: AtDoor,
     n: Annotated[int, Query(ge=1, le=20)] = 4,
     doc_id: DocId | None = None,
     library: Annotated[Scope | None, Query(description="default: DEFAULT_LIBRARY")] = None,
 ) -> SuggestionList:
     """Example questions for what is indexed, each of which has an answer there."""
-    found = services.suggester.suggest(edge.asked(services, caller, library), n, doc_id)
+    found = door.services.suggester.suggest(door.scope(library), n, doc_id)
     return SuggestionList(suggestions=list(found))
 
 
-checks_router = APIRouter(
-    prefix="/api/v1", tags=["questions"], responses=declared(), dependencies=needs("ask")
-)
+checks_router = APIRouter(prefix="/api/v1", tags=["questions"], **needs("ask"))
 
-_FORM = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "multipart/form-data": {
-                "schema": {
-                    "type": "object",
-                    "required": ["file"],
-                    "properties": {"file": {"type": "string", "format": "binary"}},
-                }
-            }
-        },
-    }
-}
+_FORM = form_of(file={"type": "string", "format": "binary"})
 _MEDIA: dict[ReportForm, tuple[str, str]] = {
     "markdown": ("text/markdown", "md"),
     "html": ("text/html", "html"),
@@ -410,36 +350,32 @@ _MEDIA: dict[ReportForm, tuple[str, str]] = {
 @checks_router.post(
     "/check", response_model=CheckResponse, responses=declared("index_damaged", *PROVIDER)
 )
-async def check(
-    request: Request, asked: CheckRequest, services: Composition, edge: AtEdge, caller: AtCaller
-) -> Response:
+async def check(request: Request, asked: CheckRequest, door: AtDoor) -> Response:
     """Check every sentence of a text against documents, or against another text.
 
     Nothing is stored. Few checks run at once: over that, and after a wait, the reply is `busy`.
     """
 
     def work(cancel: CancelToken) -> Response:
-        body = checked(services, edge, caller, asked, cancel).model_dump_json()
+        body = checked(door, asked, cancel).model_dump_json()
         return Response(body, media_type="application/json")
 
-    return await edge.checks.run(work, request.receive)
+    return await door.edge.checks.run(work, request.receive)
 
 
-def checked(
-    services: Services, edge: Edge, caller: Caller, asked: CheckRequest, cancel: CancelToken
-) -> CheckResponse:
+def checked(door: Door, asked: CheckRequest, cancel: CancelToken) -> CheckResponse:
     """Return the checked text; `cancel` ends it between its steps, and the calls of the judge."""
-    checker = services.checker
+    checker = door.services.checker
     if asked.against is not None:
         report = checker.against(asked.text, asked.against)
         cancel.raise_if_cancelled()
         if asked.library is not None:
-            report = checker.with_better(report, caller.within(asked.library))
+            report = checker.with_better(report, door.scope(asked.library))
     else:
-        report = checker.in_libraries(asked.text, edge.asked(services, caller, asked.library))
+        report = checker.in_libraries(asked.text, door.scope(asked.library))
     cancel.raise_if_cancelled()
     if asked.judge is not None:
-        report = services.second_opinion.on(report, asked.judge, cancel)
+        report = door.services.second_opinion.on(report, asked.judge, cancel)
     return CheckResponse.model_validate(report)
 
 
@@ -452,11 +388,12 @@ def checked(
     ),
 )
 async def read_text(  # async: the body is read as it arrives
-    request: Request, services: Composition, edge: AtEdge
+    request: Request, door: AtDoor
 ) -> FileText:
     """Return the text of a file to check, of any format that is read; store nothing."""
-    async with received(request, edge.settings) as (receiver, rest):
-        return await edge.checks.run(partial(_read, receiver, rest, services), request.receive)
+    async with received(request, door.edge.settings) as (receiver, rest):
+        work = partial(_read, receiver, rest, door.services.parser)
+        return await door.edge.checks.run(work, request.receive)
 
 
 @checks_router.post(
@@ -477,15 +414,13 @@ def check_report(
     )
 
 
-def _read(
-    receiver: UploadReceiver, rest: bytes, services: Services, cancel: CancelToken
-) -> FileText:
+def _read(receiver: UploadReceiver, rest: bytes, parser: Parser, cancel: CancelToken) -> FileText:
     receiver.feed(rest)
     sent = receiver.finish().files
     if len(sent) > 1:
         raise InvalidInput(f"{len(sent)} files were sent; send one at a time")
     name = display_name(sent[0].raw_name)
-    text = services.parser.parse(sent[0].path, name, cancel).text
+    text = parser.parse(sent[0].path, name, cancel).text
     if len(text) > MOST_CHARACTERS:
         raise TooLarge(
             f"{name!r} has {len(text):,} characters, at most {MOST_CHARACTERS:,} are checked"

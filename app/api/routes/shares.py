@@ -10,7 +10,7 @@ from fastapi.responses import RedirectResponse
 from pydantic import Field
 
 from app.answer.records import StoredRecord, WebLink, root_path, with_verdicts_of_today
-from app.api.deps import AtCaller, Composition, needs
+from app.api.deps import AtCaller, Composition, needs_all
 from app.api.errors import declared
 from app.api.middleware.access import changed
 from app.api.schemas.base import Reply
@@ -74,9 +74,8 @@ class SharedAnswer(Reply):
 
 @router.post(
     "/answers/{answer_id}/share",
-    dependencies=needs("ask", every_library=True),
     status_code=201,
-    responses=declared("not_found", "conflict", "disk_full"),
+    **needs_all("ask", "not_found", "conflict", "disk_full"),
 )
 def share_answer(
     request: Request,
@@ -99,7 +98,7 @@ def share_answer(
     return MadeShare(path=f"{root_path.get()}/shared/{token}", **_values(made))
 
 
-@router.get("/shares", dependencies=needs("read", every_library=True))
+@router.get("/shares", **needs_all("read"))
 def list_shares(
     services: Composition,
     answer_id: Annotated[str | None, Query(description="of this answer; default: all")] = None,
@@ -109,11 +108,7 @@ def list_shares(
     return ShareList(shares=[ShareReply(**_values(share)) for share in found])
 
 
-@router.delete(
-    "/shares/{share_id}",
-    dependencies=needs("ask", every_library=True),
-    responses=declared("not_found", "disk_full"),
-)
+@router.delete("/shares/{share_id}", **needs_all("ask", "not_found", "disk_full"))
 def revoke_share(request: Request, services: Composition, share_id: Identity) -> ShareReply:
     """Revoke a link: it opens nothing any more."""
     changed(request)

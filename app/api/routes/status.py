@@ -2,55 +2,358 @@
 
 from __future__ import annotations
 
+import json
 import platform
 import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Query, Request, Response
+from pydantic import Field, StringConstraints
 from starlette.responses import PlainTextResponse
 
+from app.answer.model_test import compared
 from app.answer.service import asked_by_default
-from app.api.deps import CHANGES_SETTINGS, AtCaller, AtEdge, Composition, OneLibrary, needs
+from app.api.deps import (
+    AtCaller,
+    AtEdge,
+    Composition,
+    OneLibrary,
+    changes_settings,
+    needs,
+    needs_all,
+)
 from app.api.errors import declared
 from app.api.metrics import CONTENT_TYPE
-from app.api.schemas.documents import (
-    Cleared,
-    CollectionStats,
-    Embedding,
-    LibraryList,
-    LibraryStatus,
-)
-from app.api.schemas.status import (
-    ChoiceRequest,
-    Diagnostics,
-    Health,
-    HostReply,
-    HostRequest,
-    JobReply,
-    LibraryDiagnostics,
-    Live,
-    ModelHost,
-    ModelList,
-    ModelOnDisk,
-    ModelTest,
-    ModelTests,
-    PromptReply,
-    PullRequest,
-    Ready,
-    TestRequest,
-)
+from app.api.schemas.base import JobReply, Reply
+from app.api.schemas.base import Request as RequestModel
 from app.core.errors import InvalidInput, StorageError
-from app.core.ids import checkout_sha, package_version, without_credentials
-from app.core.types import Library, LibraryName, Mode, Scope
+from app.core.ids import OUT_OF_REACH, checkout_sha, package_version, without_credentials
+from app.core.types import (
+    DefaultLibrary,
+    Fingerprint,
+    Library,
+    LibraryName,
+    Message,
+    Mode,
+    ModelFindings,
+    Notice,
+    Scope,
+)
 from app.jobs.kinds import PULL
 from app.storage.files.durable import bytes_by_store
 
 if TYPE_CHECKING:
     from app.bootstrap.services import Services
+
+
+class CollectionStats(Reply):
+    """Counts of a library."""
+
+    library: LibraryName
+    documents: int
+    chunks: int
+    embedded: int
+    by_type: dict[str, int]
+
+
+class Embedding(Reply):
+    """The embedder of a library."""
+
+    embedder: str = Field(
+        description="`provider:model`; for an empty library, the one it would use now"
+    )
+    reachable: bool
+    detail: str = Field("", description="why it is unreachable, and the fix")
+
+
+class LibraryStatus(Reply):
+    """Counts and build state of one library."""
+
+    library: LibraryName
+    documents: int
+    samples: int = Field(
+        description="documents that came with the program; DELETE /api/v1/samples removes them"
+    )
+    chunks: int
+    embedded: int
+    bytes: int
+    fingerprint: Fingerprint | None = Field(
+        description="null while the library has never been written"
+    )
+    embedding: Embedding
+    notices: list[Notice] = Field(
+        description="notices about the library's vectors in every search, such as `reembed_offered`"
+    )
+    build: str = Field(
+        description="`ready`, or `rebuilding DONE of TOTAL` while an index is rebuilt from the"
+        " catalog"
+    )
+
+
+class LibraryList(Reply):
+    """Both libraries."""
+
+    libraries: list[LibraryStatus]
+    default_library: Scope = Field(description="where a question looks that names no library")
+    default_reason: str = Field(description="why there: DEFAULT_LIBRARY, or what libraries hold")
+
+
+class Cleared(Reply):
+    """Counts of what clearing a library removed."""
+
+    library: LibraryName
+    documents: int
+    chunks: int
+    vectors: int
+    out_of_reach: list[str] = Field(
+        list(OUT_OF_REACH), description="copies that no deletion and no purge can remove"
+    )
+
+
+class Live(Reply):
+    """The process is up."""
+
+    status: Literal["ok"] = "ok"
+
+
+class Ready(Reply):
+    """Readiness: requests are answered now, or what is missing."""
+
+    status: Literal["ready", "starting", "failed"]
+    missing: list[str] = Field(description="missing parts; empty when ready")
+    detail: str = Field("", description="why the start failed, or which engine or files are gone")
+    degraded: list[str] = Field(
+        [],
+        description="what is not as it should be though requests are answered: a database that can"
+        " only be read, a node or an object store that does not answer, words or vectors that are"
+        " filled again",
+    )
+
+
+class ModelHost(Reply):
+    """A host that models run on."""
+
+    name: str
+    url: str
+    reachable: bool
+    detail: str = ""
+
+
+class Health(Reply):
+    """Generator, embedder, and whether their hosts respond."""
+
+    status: Literal["ready", "starting", "failed"]
+    version: str
+    embedder: str | None = Field(description="of the default library")
+    generator: str | None
+    generator_why: str = Field(
+        "", description="why this one answers; without a model, why none does, and what to do"
+    )
+    embedding: dict[LibraryName, Embedding] = Field(
+        description="embedder of each library, and whether it responds"
+    )
+    hosts: list[ModelHost]
+    libraries: list[CollectionStats] | None = Field(
+        description="null if an API key is set and the request has none"
+    )
+    settings: bool = Field(
+        description="models, hosts and keys can be changed over HTTP (ALLOW_SETTINGS)"
+    )
+
+
+class LibraryDiagnostics(Reply):
+    """One library in numbers."""
+
+    library: LibraryName
+    documents: int
+    chunks: int
+    embedded: int
+    bytes: int
+    fingerprint: Fingerprint | None
+
+
+class Diagnostics(Reply):
+    """Everything that support asks a user for."""
+
+    version: str
+    git_sha: str
+    python: str
+    platform: str
+    uptime_s: float
+    app_env: str
+    embedder: str
+    generator: str
+    default_library: DefaultLibrary
+    libraries: list[LibraryDiagnostics]
+    retrieval: dict[str, float | int | str | bool] = Field(
+        description="configured thresholds and weights"
+    )
+    acting: dict[str, dict[str, float]] = Field(
+        description="by library, the constants that decide: of the fusion and the embedder's"
+        " calibration"
+    )
+    inert: list[str] = Field(description="changed settings without effect, and what acts instead")
+    chunking: dict[str, int] = Field(description="characters")
+    disk: dict[str, int] = Field(
+        description="bytes on disk by store: catalog, chroma, tantivy, exact, originals, models,"
+        " ..."
+    )
+    limits: dict[str, int] = Field(description="bytes, threads, streams, requests")
+    watermarks: dict[str, int] = Field(
+        description="last change each projection has applied; `changes` is the newest there is"
+    )
+    lags: dict[str, int] = Field(description="changes each projection is behind; 10,000 means more")
+    active_streams: int
+    jobs: dict[str, int] = Field(description="jobs by state")
+
+
+ModelName = Annotated[
+    str, StringConstraints(min_length=1, max_length=200, pattern=r"^[A-Za-z0-9][A-Za-z0-9._/:-]*$")
+]
+
+
+class ModelOnDisk(Reply):
+    """A model on Ollama's disk."""
+
+    name: str
+    size_bytes: int | None
+    chats: bool = Field(description="writes answers; false: it embeds")
+
+
+class PromptCounts(Reply):
+    """Outcomes of the built-in questions with one prompt; median times in seconds."""
+
+    asked: int
+    right: int = Field(
+        description="right by the model's own words; a question without an answer is refused"
+    )
+    cited: int = Field(
+        description="some of the model's words are supported and carry a mark that holds"
+    )
+    own_marks: int = Field(description="the model wrote such a mark itself")
+    refused_rightly: int
+    refused_wrongly: int
+    loops: int
+    leaks: int
+    prompt_tokens: float | None
+    first_word_s: float | None
+    whole_s: float
+
+
+class ModelTest(Reply):
+    """The findings of one model's test."""
+
+    model: str = Field(description="provider:model")
+    prompts: Literal["compact", "full"] = Field(description="prompt to use from now on")
+    evidence: Literal["short", "full"] = Field(description="amount of evidence to use from now on")
+    as_good_as_quotes: bool = Field(
+        description="its own words were right at least as often as the quotes alone; it speaks"
+        " alone"
+    )
+    advice: str
+    at: str = Field(description="when it was tested, UTC ISO 8601")
+    questions: int
+    quotes_right: int = Field(
+        description="questions that the quotes alone answer, or rightly refuse"
+    )
+    counts: dict[str, PromptCounts] = Field(description="by prompt: compact, full")
+    reading_tokens_s: float | None
+    writing_tokens_s: float | None
+    budget_tokens: int = Field(description="most evidence it gets")
+    budget_s: float | None = Field(description="seconds this host needs to read it")
+
+    @classmethod
+    def of(cls, model: str, found: ModelFindings) -> Self:
+        report = json.loads(found.report)
+        counts = report.pop("prompts")
+        return cls.model_validate({**report, **asdict(found), "model": model, "counts": counts})
+
+
+class ModelTests(Reply):
+    """All tested models, newest first."""
+
+    tests: list[ModelTest]
+    advice: str = Field(
+        description="one line that compares them with each other and the quotes; empty without a"
+        " test"
+    )
+
+    @classmethod
+    def of(cls, found: Sequence[tuple[str, ModelFindings]]) -> Self:
+        return cls(tests=[ModelTest.of(model, one) for model, one in found], advice=compared(found))
+
+
+class ModelList(Reply):
+    """Models of the Ollama host, and what is in use."""
+
+    installed: list[ModelOnDisk]
+    loaded: list[str] = Field(description="in memory now")
+    in_use: dict[str, str] = Field(description="answers, helper, embeds -> provider:model")
+    decided_by: Literal["environment", "choice", "server"] = Field(
+        description="who decided which model answers; only without `environment` can one be chosen"
+    )
+    why: str = Field(
+        description="why this model answers; without one, why none does, and what to do"
+    )
+    fit: bool | None = Field(
+        description="whether the answering and the embedding model stay in memory together; null:"
+        " unknown"
+    )
+    tests: list[ModelTest] = Field(description="results of model tests, newest first")
+
+
+class PullRequest(RequestModel):
+    """Which model."""
+
+    model: ModelName
+
+
+class ChoiceRequest(RequestModel):
+    """Which model answers from now on."""
+
+    model: ModelName | None = Field(description="null: the server decides")
+
+
+class HostReply(Reply):
+    """An OpenAI-compatible host as it was chosen; its key is not shown."""
+
+    base_url: str
+    model: str
+    has_key: bool
+    overruled_by: str = Field(
+        description="the setting of the environment that decides instead; empty: none"
+    )
+
+
+class HostRequest(RequestModel):
+    """An OpenAI-compatible host whose model answers from now on."""
+
+    base_url: Annotated[str, Field(max_length=500, examples=["https://api.example.com/v1"])]
+    model: ModelName
+    api_key: str | None = Field(
+        None, repr=False, description="null: that of before, if the address is the same"
+    )
+
+
+class PromptReply(Reply):
+    """What is sent to a model, with {question} and {passages} for what varies."""
+
+    full: list[Message]
+    compact: list[Message] = Field(description="for small or slow models (MODEL_PROMPTS)")
+    own: list[str] = Field(description="files of PROMPTS_DIR that took the place of packaged ones")
+
+
+class TestRequest(RequestModel):
+    """Which model to test."""
+
+    __test__ = False  # no test case
+
+    model: ModelName | None = Field(default=None, description="null: the configured model")
+
 
 router = APIRouter(tags=["health"])
 
@@ -167,9 +470,7 @@ _RETRIEVAL = (
 _LIMITS = "thread_pool_size max_streams max_model_calls rate_limit_per_minute".split()
 
 
-@router.get(
-    "/api/v1/diagnostics", dependencies=needs("admin", every_library=True), responses=declared()
-)
+@router.get("/api/v1/diagnostics", **needs_all("admin"))
 def diagnostics(services: Composition, edge: AtEdge) -> Diagnostics:
     """Return everything that support needs; no secrets, no questions."""
     settings, status = edge.settings, services.status()
@@ -206,7 +507,7 @@ def diagnostics(services: Composition, edge: AtEdge) -> Diagnostics:
 models_router = APIRouter(prefix="/api/v1", tags=["models"], responses=declared())
 
 
-@models_router.get("/models", dependencies=needs("read"))
+@models_router.get("/models", **needs("read"))
 def list_models(services: Composition) -> ModelList:
     """List models that Ollama has installed and loaded, and those in use.
 
@@ -229,8 +530,7 @@ def list_models(services: Composition) -> ModelList:
 
 @models_router.put(
     "/models/answering",
-    dependencies=CHANGES_SETTINGS,
-    responses=declared("model_not_installed", "conflict", "provider_unreachable", "disk_full"),
+    **changes_settings("model_not_installed", "conflict", "provider_unreachable", "disk_full"),
 )
 def choose_model(services: Composition, wanted: ChoiceRequest) -> ModelList:
     """Choose which of Ollama's models answers, from the next question on.
@@ -241,7 +541,7 @@ def choose_model(services: Composition, wanted: ChoiceRequest) -> ModelList:
     return list_models(services)
 
 
-@models_router.get("/models/host", dependencies=needs("admin", every_library=True))
+@models_router.get("/models/host", **needs_all("admin"))
 def get_host(services: Composition) -> HostReply:
     """The OpenAI-compatible host that was chosen; empty without one. Its key is never shown."""
     host, overruled_by = services.models.host()
@@ -253,11 +553,7 @@ def get_host(services: Composition) -> HostReply:
     )
 
 
-@models_router.put(
-    "/models/host",
-    dependencies=CHANGES_SETTINGS,
-    responses=declared("conflict", "disk_full"),
-)
+@models_router.put("/models/host", **changes_settings("conflict", "disk_full"))
 def choose_host(services: Composition, wanted: HostRequest) -> HostReply:
     """Let a model of an OpenAI-compatible host answer, from the next question on.
 
@@ -268,7 +564,7 @@ def choose_host(services: Composition, wanted: HostRequest) -> HostReply:
     return get_host(services)
 
 
-@models_router.get("/models/prompts", dependencies=needs("admin", every_library=True))
+@models_router.get("/models/prompts", **needs_all("admin"))
 def show_prompts(
     services: Composition, query_mode: Mode = "general", library: Scope = "all"
 ) -> PromptReply:
@@ -283,12 +579,7 @@ def show_prompts(
     )
 
 
-@models_router.post(
-    "/models/pull",
-    dependencies=CHANGES_SETTINGS,
-    status_code=202,
-    responses=declared("disk_full"),
-)
+@models_router.post("/models/pull", status_code=202, **changes_settings("disk_full"))
 def pull_model(services: Composition, wanted: PullRequest) -> JobReply:
     """Fetch a model into Ollama as a job; an interrupted fetch resumes."""
     job = services.jobs.submit(PULL, {"model": wanted.model}, unit="bytes")
@@ -296,10 +587,7 @@ def pull_model(services: Composition, wanted: PullRequest) -> JobReply:
 
 
 @models_router.post(
-    "/models/test",
-    dependencies=CHANGES_SETTINGS,
-    status_code=202,
-    responses=declared("model_not_installed", "disk_full"),
+    "/models/test", status_code=202, **changes_settings("model_not_installed", "disk_full")
 )
 def test_model(services: Composition, wanted: TestRequest) -> JobReply:
     """Test a model on 24 built-in questions with both prompts, as a job.
@@ -309,7 +597,7 @@ def test_model(services: Composition, wanted: TestRequest) -> JobReply:
     return JobReply.of(services.model_tests.start(wanted.model))
 
 
-@models_router.get("/models/tests", dependencies=needs("read"))
+@models_router.get("/models/tests", **needs("read"))
 def list_model_tests(services: Composition) -> ModelTests:
     """List results of model tests, newest first, with a summary line."""
     return ModelTests.of(services.model_tests.results())
@@ -318,7 +606,7 @@ def list_model_tests(services: Composition) -> ModelTests:
 libraries_router = APIRouter(prefix="/api/v1", tags=["libraries"], responses=declared())
 
 
-@libraries_router.get("/libraries", dependencies=needs("read"))
+@libraries_router.get("/libraries", **needs("read"))
 def list_libraries(services: Composition, edge: AtEdge, caller: AtCaller) -> LibraryList:
     """The libraries that the key may use, with their counts, from the catalog."""
     status = services.status()
@@ -326,23 +614,13 @@ def list_libraries(services: Composition, edge: AtEdge, caller: AtCaller) -> Lib
     for library in filter(caller.libraries.__contains__, Library):
         embedding = status.embedding[library.value]
         build = status.builds.get(library.value, "none")
-        found.append(
-            LibraryStatus.model_validate(
-                {
-                    **_counted(services, library),
-                    "embedding": embedding,
-                    "notices": embedding.notices,
-                    "build": build,
-                }
-            )
-        )
+        state = {"embedding": embedding, "notices": embedding.notices, "build": build}
+        found.append(LibraryStatus.model_validate({**_counted(services, library), **state}))
     asked = asked_by_default(services.catalog, edge.settings.default_library)
     return LibraryList(libraries=found, default_library=asked.library, default_reason=asked.reason)
 
 
-@libraries_router.delete(
-    "/libraries/{library}/documents", dependencies=needs("admin"), responses=declared("disk_full")
-)
+@libraries_router.delete("/libraries/{library}/documents", **needs("admin", "disk_full"))
 def clear_library(
     services: Composition,
     caller: AtCaller,
@@ -360,7 +638,7 @@ def clear_library(
     )
 
 
-@libraries_router.get("/collection/stats", dependencies=needs("read"))
+@libraries_router.get("/collection/stats", **needs("read"))
 def collection_stats(services: Composition, library: OneLibrary) -> CollectionStats:
     """Counts of one library, by type of document."""
     return library_stats(services, library)

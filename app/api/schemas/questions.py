@@ -5,17 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Literal, Self, get_args
 
-from pydantic import (
-    AfterValidator,
-    Field,
-    StrictFloat,
-    StrictInt,
-    StrictStr,
-    StringConstraints,
-)
+from pydantic import AfterValidator, Field, StrictFloat, StrictInt, StrictStr, StringConstraints
 
 from app.answer.checking import MOST_JUDGED
-from app.answer.records import AnswerRecord, StoredRecord, with_verdicts_of_today
+from app.answer.records import AnswerRecord, PassageRecord, StoredRecord, with_verdicts_of_today
 from app.answer.suggestions import Suggestion
 from app.api.schemas.base import DocId, Flag, Reply, Request
 from app.core.labels import MOST_LABEL_CHARACTERS, MOST_TAGS, key_of
@@ -29,6 +22,7 @@ from app.core.types import (
     LibraryName,
     Message,
     Mode,
+    Notice,
     Question,
     Reasoning,
     Rerank,
@@ -185,8 +179,8 @@ class QueryOptions(Request):
         *,
         library: Scope,
         flare: bool,
-        history: tuple[Message, ...],
-        conversation_id: str | None,
+        history: tuple[Message, ...] = (),
+        conversation_id: str | None = None,
     ) -> Question:
         return Question(
             text=text,
@@ -246,11 +240,7 @@ class QueryRequest(QueryOptions):
             Message(turn.role, normalise(turn.content)[0]) for turn in self.history[-HISTORY_USED:]
         )
         return self.question_of(
-            self.question,
-            library=library,
-            flare=flare_by_default,
-            history=history,
-            conversation_id=None,
+            self.question, library=library, flare=flare_by_default, history=history
         )
 
 
@@ -496,3 +486,28 @@ class AnswerList(Reply):
                 for one in stored
             ]
         )
+
+
+class Highlight(Reply):
+    """A matched word in the hit's text, as offsets into `text`."""
+
+    start: int
+    end: int
+
+
+class SearchHit(PassageRecord):
+    """A ranked passage."""
+
+    type: str
+    text: str
+    highlights: tuple[Highlight, ...]
+    """The words of the query."""
+
+
+class SearchResponse(Reply):
+    """Hits, best first; no answer."""
+
+    query: str
+    library: str
+    hits: list[SearchHit]
+    notices: list[Notice]

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from app.answer.records import Source, WebLink
-from app.api.schemas.documents import DocumentReply, SearchHit
+from app.api.routes.documents import DocumentReply
+from app.api.schemas.questions import SearchHit
 from app.core.ids import web_link
 
 BAD = (
