@@ -32,6 +32,7 @@ from app.core.trace import Trace
 from app.core.types import EmbedderIdentity, FloatArray, Library
 from app.evaluation.collections import Collection, from_folder
 from app.evaluation.metrics import compare, per_question
+from app.evaluation.report import to_trec
 from app.evaluation.workshop import CachedEmbedder, bench
 from app.ingest.names import IngestOptions
 from app.ingest.parsers import DirectParser
@@ -484,23 +485,11 @@ def elsewhere() -> list[str]:
 def write_trec(
     folder: Path, name: str, collection: Collection, results: Mapping[str, Result]
 ) -> None:
-    """Write judgements and one run a contestant, in the formats of trec_eval."""
     folder.mkdir(parents=True, exist_ok=True)
-    stem = name.replace("/", "-")
-    judged = (
-        f"{question.id} 0 {passage} {grade}\n"
-        for question in collection.questions
-        for passage, grade in collection.relevance[question.id].items()
-    )
-    (folder / f"{stem}.qrels").write_text("".join(judged), encoding="utf-8")
-    for who, result in results.items():
-        tag = next((short for short, title in NAMES.items() if title == who), who)
-        rows = (
-            f"{question} Q0 {passage} {rank} {DEPTH + 1 - rank} {tag}\n"
-            for question, ranking in result.rankings.items()
-            for rank, passage in enumerate(ranking, start=1)
-        )
-        (folder / f"{stem}.{tag}.run").write_text("".join(rows), encoding="utf-8")
+    shorts = {title: short for short, title in NAMES.items()}
+    runs = {shorts.get(who, who): result.rankings for who, result in results.items()}
+    for file, text in to_trec(collection.relevance, runs).items():
+        (folder / f"{name.replace('/', '-')}.{file}").write_text(text, encoding="utf-8")
 
 
 def collection_of(data: Path, name: str, most: int) -> Collection:
@@ -510,7 +499,8 @@ def collection_of(data: Path, name: str, most: int) -> Collection:
 
 def measured(given: argparse.Namespace) -> Record:
     """Run every contestant over everything."""
-    pythons = dict(one.split("=", 1) for one in given.peer)
+    named = (one.split("=", 1) for one in given.peer)
+    pythons = {name: str(Path(python).absolute()) for name, python in named}  # run in a folder
     taking = [one for one in NAMES if one not in PEERS or one in pythons]
     sets: dict[str, list[Record]] = {}
     costs: dict[str, list[Record]] = {}

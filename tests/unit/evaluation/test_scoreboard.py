@@ -139,7 +139,7 @@ def test_runs_and_judgements_are_in_the_formats_of_trec_eval(tmp_path: Path) -> 
     write_trec(tmp_path, "foreign/tiny", COLLECTION, {"txtai, hybrid": result})
     assert (tmp_path / "foreign-tiny.qrels").read_text("utf-8") == "a 0 0 1\nb 0 1 1\n"
     rows = (tmp_path / "foreign-tiny.txtai.run").read_text("utf-8").splitlines()
-    assert rows == ["a Q0 0 1 20 txtai", "a Q0 2 2 19 txtai", "b Q0 1 1 20 txtai"]
+    assert rows == ["a Q0 0 1 2 txtai", "a Q0 2 2 1 txtai", "b Q0 1 1 1 txtai"]
 
 
 def test_the_page_has_the_figures_of_the_newest_reports() -> None:
