@@ -249,6 +249,7 @@ def test_every_collection_below_a_folder_is_measured(shell: Shell, tmp_path: Pat
         (folder / "tide.md").write_text("# The tide\n\nThe tide turns at noon near the pier.\n")
         asked = [{"id": "q", "question": "Who built the mill?", "file": "mill.md"}]
         (folder / "questions.json").write_text(json.dumps(asked))
+    (tmp_path / "given" / "deeper" / "corpus.py").write_text("a program beside them\n")
     made = tmp_path / "made"
     code, printed, complaint = shell.run(
         "evaluate", "retrieval", "--collections", str(tmp_path / "given"), "--out", str(made)

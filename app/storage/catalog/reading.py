@@ -236,6 +236,10 @@ class CatalogLoader:
         asked = (build.number << BUILD_SHIFT, id_list(chunk_ids))
         return self._usable(build, self._rows(self._dialect.VECTORS_OF, asked))
 
+    def analyse(self) -> None:
+        """Prepare for `vectors_after` of all vectors, after many were written."""
+        self._database.analyse()
+
     def vectors_after(self, build: Build, after: int, limit: int) -> VectorRows:
         """Return the next vectors of a build in chunk order; empty at the end."""
         high = (build.number + 1) << BUILD_SHIFT
