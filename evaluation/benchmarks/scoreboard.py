@@ -454,6 +454,18 @@ def cost_table(costs: Mapping[str, Sequence[Record]]) -> list[str]:
     return ["", *lines]
 
 
+_ROWS, _ROWS_BARE = "rows of numbers that stay a line", "the same in the text of bare pypdfium2"
+
+
+def pdf_table() -> list[str]:
+    """Return how many rows of numbers in PDF files stay a line, beside bare pypdfium2's text."""
+    read = _report("documents")["pdf"]
+    what, found = next(item for item in read.items() if item[0].startswith(_ROWS))
+    rows = sorted([(found[0], OURS), (read[_ROWS_BARE][0], "bare pypdfium2")], reverse=True)
+    lines = [f"| PDF ([documents](documents.md)) | {what} |", "|---|---|"]
+    return ["", *lines, *(f"| {who} | {value:.3f} |" for value, who in rows)]
+
+
 def _report(name: str) -> Record:
     found: Record = json.loads((REPORTS / f"{name}.json").read_text("utf-8"))
     return found
@@ -476,7 +488,11 @@ def elsewhere() -> list[str]:
         ("grounding", "right citations kept", cited["right"]["kept"]),
         ("grounding", "planted wrong citations kept", cited["random"]["kept"]),
     ]
-    rows += [("documents", what, found[0]) for what, found in _report("documents")["pdf"].items()]
+    rows += [
+        ("documents", what, found[0])
+        for what, found in _report("documents")["pdf"].items()
+        if what != _ROWS_BARE and not what.startswith(_ROWS)
+    ]
     lines = ["| report | figure | |", "|---|---|---|"]
     lines += [f"| [{name}]({name}.md) | {what} | {value:.3g} |" for name, what, value in rows]
     return ["", "## What the others have no counterpart of", "", *lines]
@@ -536,7 +552,7 @@ def page_of(record: Record) -> list[str]:
     lines = ["## Where DocuMind is not first"]
     for name, rows in lost:
         lines += quality_table(name, rows)
-    lines += cost_table(record["costs"])
+    lines += [*cost_table(record["costs"]), *pdf_table()]
     lines += ["", "## Where no other is better"]
     for name, rows in tables[len(lost) :]:
         lines += quality_table(name, rows)
@@ -571,6 +587,7 @@ def main() -> None:
         "Answerable or not: the area under the curve of the best piece's score, or of DocuMind's"
         " confidence, whose weights were fitted on these questions too ([confidence](confidence.md)"
         " has figures without them).",
+        "PDF: rows are found in the order of the file, which bare pypdfium2 keeps.",
         f"The load of the machine was at most {record['load']:.1f} on {os.cpu_count()} cores; times"
         " are of the processor.",
         *([f"Not run, because no --peer names it: {', '.join(not_run)}."] if not_run else []),
