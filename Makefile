@@ -250,13 +250,16 @@ ablation-samples: dev ## strategies and fusions over the samples, into retrieval
 	$(BIN)/python -m scripts.run_retrieval_ablation_offline
 	$(BIN)/python -m scripts.refresh_stakeholder_views
 
-# Other products, each in an environment of its own, which the report of `make scoreboard` names; txtai brings torch (6 GB).
-PEERS ?= langchain txtai
+# Other products, each in an environment of its own, which the report of `make scoreboard` names; txtai brings torch (6 GB),
+# haiku.rag needs Python 3.12 or newer: it takes part where PEER_PYTHON is one.
+PEER_PYTHON ?= python3.13
+PEERS ?= langchain txtai $(shell $(PEER_PYTHON) -c 'print("haiku")' 2>/dev/null)
 PEER_langchain := langchain-chroma==1.1.0
 PEER_txtai := txtai==9.14.0
+PEER_haiku := haiku.rag-slim==0.101.1
 .venv-peer-%/.ready:
 	@echo "$(PEER_$*) and what it needs, into .venv-peer-$*; only for make scoreboard."
-	$(PYTHON) -m venv $(@D) && $(@D)/bin/pip install --quiet $(PEER_$*)
+	$(if $(filter haiku,$*),$(PEER_PYTHON),$(PYTHON)) -m venv $(@D) && $(@D)/bin/pip install --quiet $(PEER_$*)
 	@touch $@
 
 .PHONY: scoreboard

@@ -53,12 +53,15 @@ GROUNDED, NDCG = "grounded", "nDCG"
 
 @checked(frozen=True, slots=True)
 class Probe:
-    """A question with the strings any of which, or all, its passages should hold."""
+    """A question with the strings any of which, or all, its passages should hold.
+
+    Without strings nothing answers it, and a refusal is right.
+    """
 
     id: str
     question: str
     library: Scope
-    expected_substrings: Annotated[tuple[str, ...], Field(min_length=1)]
+    expected_substrings: tuple[str, ...]
     mode: Mode = "general"
     article: str = ""
     """Title of the article that answers it; empty where any passage may."""
@@ -76,6 +79,14 @@ class Probe:
         )
         return [rank for rank in firsts if rank is not None]
 
+    @property
+    def absent(self) -> bool:
+        return not self.expected_substrings
+
+    def grounded(self, texts: Sequence[str]) -> bool:
+        """Return whether every wanted string is there, or nothing where nothing answers."""
+        return not texts if self.absent else len(self.ranks(texts)) == self.wanted()
+
     def wanted(self) -> int:
         return len(self.expected_substrings) if self.every else 1
 
@@ -85,6 +96,8 @@ class Probe:
         References:
             Järvelin, Kekäläinen: Cumulated gain-based evaluation of IR techniques, TOIS 2002.
         """
+        if self.absent:
+            return float(self.grounded(texts))
         best = sum(1 / math.log2(1 + rank) for rank in range(1, self.wanted() + 1))
         return sum(1 / math.log2(1 + rank) for rank in self.ranks(texts)) / best
 
@@ -180,10 +193,7 @@ def run_probes(
     values = {
         arm: {
             NDCG: {probe.id: probe.ndcg(own[probe.id].texts) for probe in probes},
-            GROUNDED: {
-                probe.id: float(len(probe.ranks(own[probe.id].texts)) == probe.wanted())
-                for probe in probes
-            },
+            GROUNDED: {probe.id: float(probe.grounded(own[probe.id].texts)) for probe in probes},
             DOCUMENTS: {probe.id: float(len(set(own[probe.id].passages))) for probe in probes},
         }
         for arm, own in found.items()
@@ -218,7 +228,7 @@ class ServerAsk:
             query_mode=probe.mode,
             retrieval_strategy=arm.strategy,
             fusion=arm.fusion,
-            retrieve_only=True,
+            retrieve_only=not probe.absent,
             top_k=top_k,
             trace="summary",
         )
@@ -251,7 +261,7 @@ class ServiceAsk:
             mode=probe.mode,
             strategy=arm.strategy,
             fusion=arm.fusion,
-            retrieve_only=True,
+            retrieve_only=not probe.absent,
             top_k=top_k,
         )
         start = time.perf_counter()

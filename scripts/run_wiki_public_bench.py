@@ -1,4 +1,4 @@
-"""Ask a server 40 questions about 20 articles; write wiki_public_bench.{md,csv,json}.
+"""Ask a server 64 questions about 32 articles; write wiki_public_bench.{md,csv,json}.
 
 python -m scripts.run_wiki_public_bench [--base-url URL]
 

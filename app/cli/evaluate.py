@@ -18,8 +18,14 @@ from app.core.text import either
 from app.core.types import Rerank, Strategy
 from app.evaluation.arms import AxesBody
 from app.evaluation.cases import in_words, load
-from app.evaluation.collections import DOCUMENTS, is_collection
-from app.evaluation.report import ArmTimings, EvaluationReport, ReportExperiment
+from app.evaluation.collections import DOCUMENTS, from_path, is_collection
+from app.evaluation.report import (
+    SEPARATOR,
+    ArmTimings,
+    EvaluationReport,
+    ReportExperiment,
+    to_trec,
+)
 from app.ingest.names import Chunker
 from app.settings import Settings
 
@@ -66,7 +72,10 @@ SeedOption = Annotated[
 OutOption = Annotated[
     Path | None,
     typer.Option(
-        "--out", "-o", help="folder for report.md, .csv, .json and .html [default: none is written]"
+        "--out",
+        "-o",
+        help="folder for report.md, .csv, .json and .html, and of a collection qrels and runs for"
+        " trec_eval [default: none is written]",
     ),
 ]
 
@@ -216,10 +225,12 @@ def _run(body: Json, to: Path | None, *, as_json: bool) -> None:
         report_id = str(job["id"])
         report = client.evaluation(report_id)
         written = [] if to is None else _write(client, report_id, to)
+    shown = EvaluationReport.model_validate(report)
+    if to is not None and body["kind"] != "answers" and body["collection"] is not None:
+        written += _write_trec(shown, Path(body["collection"]), to)
     if as_json:
         emit(report)
         return
-    shown = EvaluationReport.model_validate(report)
     for experiment in shown.experiments:
         show_experiment(experiment, shown.timings[experiment.collection])
     for remark in shown.remarks:
@@ -237,6 +248,23 @@ def _write(client: DocuMindClient, report_id: str, folder: Path) -> list[Path]:
         path = folder / f"report.{kind}"
         path.write_text(client.evaluation_file(report_id, kind), encoding="utf-8")
         written.append(path)
+    return written
+
+
+def _write_trec(report: EvaluationReport, source: Path, folder: Path) -> list[Path]:
+    relevance = from_path(source).relevance
+    written = []
+    for experiment in report.experiments:
+        runs = {
+            arm: {
+                question: [name.partition(SEPARATOR)[0] for name in names]
+                for question, names in found.items()
+            }
+            for arm, found in experiment.found.items()
+        }
+        for name, text in to_trec(relevance, runs).items():
+            written.append(folder / name)
+            written[-1].write_text(text, encoding="utf-8")
     return written
 
 

@@ -134,7 +134,8 @@ DOCUMENTS = "questions.json"
 
 def is_collection(folder: Path) -> bool:
     """Return whether `from_path` is meant to read a folder."""
-    return any(folder.glob("corpus.*")) or (folder / DOCUMENTS).is_file()
+    names = ("corpus.jsonl", "corpus*.parquet", "corpus/*.parquet", DOCUMENTS)
+    return any(path.is_file() for name in names for path in folder.glob(name))
 
 
 def from_documents(folder: Path) -> Collection:

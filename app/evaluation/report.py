@@ -79,7 +79,7 @@ class ReportExperiment(Part):
         description="judged passages by question id; doc_ids for your own documents"
     )
     found: dict[str, dict[str, list[str]]] = Field(
-        description="the first passages by arm and question id, best first, as keys of `previews`"
+        description="passages by arm and question id, best first; the first are keys of `previews`"
     )
     previews: dict[str, str] = Field(description="the beginning of each passage")
 
@@ -190,6 +190,37 @@ def to_csv(report: EvaluationReport) -> str:
                     ]
                 )  # fmt: skip
     return out.getvalue()
+
+
+def to_trec(
+    relevance: Mapping[str, Mapping[str, int]], runs: Mapping[str, Mapping[str, Sequence[str]]]
+) -> dict[str, str]:
+    """Return files of trec_eval by name: `qrels`, and a run for each name of `runs`.
+
+    Args:
+        relevance: Grades by question and passage; of the questions that the runs answer.
+        runs: Passages by question, best first.
+    """
+
+    def column(name: str) -> str:
+        return re.sub(r"\s+", "_", name)
+
+    asked = dict.fromkeys(question for ranked in runs.values() for question in ranked)
+    files = {
+        "qrels": "".join(
+            f"{column(question)} 0 {column(passage)} {grade}\n"
+            for question in asked
+            for passage, grade in relevance.get(question, {}).items()
+        )
+    }
+    for name, ranked in runs.items():
+        tag = re.sub(r"[^\w.=-]+", "_", name)
+        files[f"{tag}.run"] = "".join(
+            f"{column(question)} Q0 {column(passage)} {rank} {len(passages) - rank + 1} {tag}\n"
+            for question, passages in ranked.items()
+            for rank, passage in enumerate(passages, start=1)
+        )
+    return files
 
 
 def to_markdown(report: EvaluationReport) -> str:
@@ -448,6 +479,8 @@ def _section(experiment: ReportExperiment, timings: Mapping[str, ArmTimings]) ->
         for arm in experiment.arms:
             yield f"<h4>{html.escape(arm.name)}</h4><ol>"
             for passage in experiment.found[arm.name].get(question, ()):
+                if passage not in experiment.previews:
+                    continue
                 mark = " class='hit'" if passage in experiment.relevant.get(question, ()) else ""
                 preview = html.escape(experiment.previews.get(passage, ""))
                 yield f"<li{mark}><small>{html.escape(passage)}</small> {preview}</li>"

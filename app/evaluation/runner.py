@@ -219,14 +219,14 @@ def experiment_of(
     return Experiment(shown, {arm.name: _times(found[arm.name].values()) for arm in arms})
 
 
-_SHOWN, _PREVIEW = 5, 240  # passages per question and arm in a report, characters of each
+_SHOWN, _PREVIEW = 5, 240  # passages per question and arm that are shown, characters of each
 
 
 def _previewed(
     found: RankedPassages, where: tuple[str, str], previews: dict[str, str]
 ) -> list[str]:
-    """Return names of the first passages; each beginning is in `previews` once."""
-    names = []
+    """Return names of the passages; the first ones' beginnings are in `previews`, each once."""
+    names: list[str] = []
     for rank, (passage, text) in enumerate(
         zip(found.passages[:_SHOWN], found.texts[:_SHOWN], strict=True), start=1
     ):
@@ -236,7 +236,7 @@ def _previewed(
             name = SEPARATOR.join((passage, *where, str(rank)))
             previews[name] = short
         names.append(name)
-    return names
+    return [*names, *found.passages[_SHOWN:]]
 
 
 def _times(found: ValuesView[RankedPassages]) -> ArmTimings:

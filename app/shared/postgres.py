@@ -526,6 +526,15 @@ class PostgresDatabase(Database):
         sizes = " + ".join(f"pg_total_relation_size('{name}')" for name in metadata.tables)
         return int(self.rows(text(f"SELECT {sizes}"))[0][0])
 
+    def analyse(self) -> None:
+        """Tell the planner how many rows the tables of vectors and chunks have now.
+
+        Autovacuum does it up to a minute after a bulk load; until then a page of vectors reads
+        all of them for each chunk.
+        """
+        with self.write_apart("analyse") as sql:
+            sql.execute(text("ANALYZE documents, chunks, vectors"))
+
     def vacuum(self) -> None:
         """Rewrite every table without deleted rows; a table cannot be read while it is written.
 

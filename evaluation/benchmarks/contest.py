@@ -4,16 +4,19 @@
 
 FOLDER holds `pieces.jsonl` (`text`, one piece a line), `pieces.npy` (float32 `[pieces, dim]`, norm
 1), `questions.jsonl` and `questions.npy` likewise; every contestant gets the same vectors. Writes
-FOLDER/NAME.json: the numbers of the DEPTH best pieces of each question, processor seconds of
-indexing and asking without those of embedding, bytes of the index, memory. It runs in the
-contestant's own environment and imports nothing of this repository.
+FOLDER/NAME.json: the numbers of the DEPTH best pieces of each question and the score of the first,
+processor seconds of indexing and asking without those of embedding, bytes of the index and of the
+environment, memory. It runs in the contestant's own environment and imports nothing of this
+repository.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import resource
 import sys
+import sysconfig
 import tempfile
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
@@ -22,13 +25,15 @@ from pathlib import Path
 import numpy as np
 
 DEPTH = 40
-Best = list[int]
+Best = tuple[list[int], float]
+"""Numbers of pieces, best first, and the first one's score, more is better."""
 Ask = Callable[[str, np.ndarray], Best]
-"""Takes a question and its vector, returns the numbers of pieces, best first."""
+"""Takes a question and its vector."""
 
 
 def _order(scores: np.ndarray) -> Best:
-    return [int(one) for one in np.argsort(-scores, kind="stable")[:DEPTH]]
+    best = np.argsort(-scores, kind="stable")[:DEPTH]
+    return best.tolist(), float(scores[best[0]])
 
 
 def _words(texts: Sequence[str]) -> Callable[[str], np.ndarray]:
@@ -63,7 +68,7 @@ def rrf(texts: Sequence[str], vectors: np.ndarray, folder: Path) -> Ask:
     def ask(question: str, vector: np.ndarray) -> Best:
         fused = np.zeros(len(texts))
         for found in (scores(question), vectors @ vector):
-            ranked = _order(found)
+            ranked, _ = _order(found)
             fused[ranked] += 1 / (60 + np.arange(1, len(ranked) + 1))
         return _order(fused)
 
@@ -107,8 +112,12 @@ def langchain(texts: Sequence[str], vectors: np.ndarray, folder: Path) -> Ask:
         store.add_texts([texts[n] for n in rows], [{"n": n} for n in rows], [str(n) for n in rows])
 
     def ask(_: str, vector: np.ndarray) -> Best:
-        found = store.similarity_search_by_vector(vector.tolist(), k=min(DEPTH, len(texts)))
-        return [int(one.metadata["n"]) for one in found]
+        found = store.similarity_search_by_vector_with_relevance_scores(
+            vector.tolist(), k=min(DEPTH, len(texts))
+        )
+        return [int(one.metadata["n"]) for one, _ in found], -found[0][
+            1
+        ]  # its scores are distances
 
     return ask
 
@@ -128,13 +137,61 @@ def txtai(texts: Sequence[str], vectors: np.ndarray, folder: Path) -> Ask:
 
     def ask(question: str, vector: np.ndarray) -> Best:
         known[question] = vector
-        return [int(n) for n, _ in index.search(question, DEPTH)]
+        found = index.search(question, DEPTH)
+        return [int(n) for n, _ in found], float(found[0][1]) if found else 0.0
 
     return ask
 
 
-CONTESTANTS = {one.__name__: one for one in (bm25, dense, rrf, min_max, langchain, txtai)}
-PACKAGES = {"bm25": "bm25s", "langchain": "langchain-chroma", "txtai": "txtai"}
+def haiku(texts: Sequence[str], vectors: np.ndarray, folder: Path) -> Ask:
+    """Ask haiku.rag's hybrid search, its default; each piece is a document of one chunk."""
+    from docling_core.types.doc import DocItemLabel, DoclingDocument
+    from haiku.rag.client import DocumentImport, HaikuRAG
+    from haiku.rag.config import AppConfig
+    from haiku.rag.store.models.chunk import Chunk
+
+    class Given:
+        async def embed_query(self, text: str) -> list[float]:
+            return list(known[text].tolist())
+
+    known: dict[str, np.ndarray] = {}
+    config = AppConfig()
+    config.embeddings.model.vector_dim = vectors.shape[1]
+    config.storage.auto_vacuum = False  # once, below
+    client = HaikuRAG(folder / "index.lancedb", config=config, create=True)
+
+    def imported(number: int) -> DocumentImport:
+        document = DoclingDocument(name=str(number))
+        document.add_text(DocItemLabel.TEXT, texts[number])
+        chunk = Chunk(content=texts[number], embedding=vectors[number].tolist())
+        return DocumentImport(document, [chunk], uri=str(number))
+
+    async def index() -> None:
+        await client.__aenter__()
+        for at in range(0, len(texts), 1000):
+            rows = range(at, min(at + 1000, len(texts)))
+            await client.import_documents([imported(number) for number in rows])
+        await client.vacuum(retention_seconds=0)
+        client.chunk_repository.embedder = Given()
+
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(index())
+
+    def ask(question: str, vector: np.ndarray) -> Best:
+        known[question] = vector
+        found = loop.run_until_complete(client.search(question, DEPTH))
+        return [int(one.document_uri) for one in found], found[0].score if found else 0.0
+
+    return ask
+
+
+CONTESTANTS = {one.__name__: one for one in (bm25, dense, rrf, min_max, langchain, haiku, txtai)}
+PACKAGES = {
+    "bm25": "bm25s",
+    "langchain": "langchain-chroma",
+    "haiku": "haiku.rag-slim",
+    "txtai": "txtai",
+}
 
 
 def cpu_s() -> float:
@@ -147,6 +204,12 @@ def peak_mb() -> float:
     """Return the most memory that this process had; what getrusage says counts its parent's."""
     status = Path("/proc/self/status").read_text(encoding="ascii")
     return int(status.partition("VmHWM:")[2].split()[0]) / 1024
+
+
+def stored_bytes(folder: Path) -> int:
+    """Return what the files below a folder take on disk."""
+    files = (path.lstat() for path in folder.rglob("*") if path.is_file())
+    return sum(512 * one.st_blocks for one in files)
 
 
 def main(name: str, folder: Path) -> None:
@@ -163,14 +226,16 @@ def main(name: str, folder: Path) -> None:
         warm = cpu_s()
         found = [ask(*one) for one in zip(questions, asked, strict=True)]
         done = cpu_s()
-        stored = sum(path.stat().st_size for path in Path(place).rglob("*") if path.is_file())
+        stored = stored_bytes(Path(place))
     package = PACKAGES.get(name)
     record = {
-        "found": found,
+        "found": [numbers for numbers, _ in found],
+        "best": [score for _, score in found],
         "index_s": indexed - begun,
         "ask_s": done - warm,
         "bytes": stored or None,
         "peak_mb": peak_mb(),
+        "installed_mb": stored_bytes(Path(sysconfig.get_path("purelib"))) / 1e6,
         "version": f"{package} {version(package)}" if package else "numpy",
     }
     (folder / f"{name}.json").write_text(json.dumps(record), encoding="utf-8")

@@ -99,7 +99,7 @@ _OPTIMISE = """
 import sys
 from pathlib import Path
 import qdrant_edge as edge
-for path in Path(sys.argv[1]).iterdir():
+for path in filter(Path.is_dir, Path(sys.argv[1]).iterdir()):
     shard = edge.EdgeShard.load(str(path))
     shard.optimize()
     shard.flush()

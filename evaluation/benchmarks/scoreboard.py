@@ -1,23 +1,26 @@
-"""Compare search with plain baselines and with other products, on the same vectors.
+"""Compare DocuMind with plain baselines and with other products, on the same texts and vectors.
 
     python -m evaluation.benchmarks.scoreboard [--data DIR] [--questions N]
-        [--peer langchain=PYTHON] [--peer txtai=PYTHON] [--trec DIR]
+        [--peer NAME=PYTHON ...] [--trec DIR]
+    python -m evaluation.benchmarks.scoreboard --render
 
 Each contestant runs in a process of its own; a peer in the environment of its PYTHON. Baselines and
 peers get pieces of 1,000 characters with 150 in common, as tutorials cut them, with the vectors
 of the embedded model; DocuMind reads and cuts the same texts itself. Documents are ranked by their
-best piece. Writes evaluation/reports/scoreboard.{md,json}.
+best piece. Writes evaluation/reports/scoreboard.{md,json}; `--render` writes the page again from
+that file and from the newest other reports, without measuring.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,19 +32,25 @@ from app.core.trace import Trace
 from app.core.types import EmbedderIdentity, FloatArray, Library
 from app.evaluation.collections import Collection, from_folder
 from app.evaluation.metrics import compare, per_question
+from app.evaluation.report import to_trec
 from app.evaluation.workshop import CachedEmbedder, bench
 from app.ingest.names import IngestOptions
+from app.ingest.parsers import DirectParser
 from app.models.minilm import MiniLmEmbedder
 from app.retrieval.pipeline import Retriever
 from app.retrieval.request import RetrievalOptions, SearchRequest
 from app.retrieval.reranking import LateInteraction
-from evaluation.benchmarks.contest import cpu_s, peak_mb
+from evaluation.benchmarks.contest import cpu_s, peak_mb, stored_bytes
+from evaluation.lib.fits import area_under_curve
 from evaluation.lib.paths import REPORTS, ROOT
 from evaluation.lib.served import write
 from evaluation.lib.workbench import SEED, arguments, say
+from evaluation.studies.whole import ABSENT, documents, is_right, replies
 
 COMMAND = "make scoreboard"
 SETS = ("squad", "cranfield", "pubmedqa", "foreign/clapnq")
+UNANSWERABLE = "foreign/clapnq"
+"""Has questions that no passage answers."""
 OURS = "DocuMind"
 NAMES = {
     "bm25": "BM25 alone",
@@ -49,29 +58,101 @@ NAMES = {
     "rrf": "both, by reciprocal rank",
     "min_max": "both, scaled and added (ten lines)",
     "langchain": "LangChain with Chroma",
+    "haiku": "haiku.rag, hybrid",
     "txtai": "txtai, hybrid",
 }
 """Contestants beside DocuMind, as the report calls them."""
-PEERS = ("langchain", "txtai")
+PEERS = ("langchain", "haiku", "txtai")
 DEPTH = 20
+_RESAMPLES = 1000
 MEASURES = ("nDCG@10", "R@5")
 _CONTEST = Path(__file__).with_name("contest.py")
+Record = dict[str, Any]
+"""What was measured, as scoreboard.json has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a contestant used on one collection, for a piece or a chunk of its own, and a question."""
+
+    index_ms: float
+    """Processor milliseconds, without embedding."""
+    ask_ms: float
+    stored: float | None
+    """Bytes on disk; None where nothing is stored."""
+    peak_mb: float
+    installed_mb: float | None
+    """Of the packages of its environment; None for those that run in ours."""
+    version: str
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a contestant found and used on one collection."""
+    """What a contestant found, by question: pieces, documents best first, the best score."""
 
+    pieces: Mapping[str, Sequence[int]]
     rankings: Mapping[str, Sequence[str]]
-    """Documents by question, best first."""
-    index_ms: float
-    """Processor milliseconds a document, without its vectors."""
-    ask_ms: float
-    """The same for a question."""
-    kb: float | None
-    """Kilobytes on disk for a document; None where nothing is stored."""
-    peak_mb: float
-    version: str
+    best: Mapping[str, float]
+    cost: Cost
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """What contestants get, in a folder for `contest.py`."""
+
+    folder: Path
+    questions: Mapping[str, str]
+    """Text by id."""
+    owners: list[str] = field(default_factory=list)
+    """The document of each piece."""
+    pieces: list[str] = field(default_factory=list)
+
+    def prepare(self, documents: Iterable[tuple[str, str]]) -> None:
+        """Cut documents, an id and a text each; write pieces and questions with their vectors."""
+        model = MiniLmEmbedder()
+        splitter = RecursiveCharacterTextSplitter(chunk_size=1000, chunk_overlap=150)
+        for owner, text in documents:
+            cut = splitter.split_text(text)
+            self.pieces.extend(cut)
+            self.owners.extend([owner] * len(cut))
+        unique = list(dict.fromkeys(self.pieces))
+        rows = dict(zip(unique, model.embed_passages(_cut(model, unique)), strict=True))
+        asked = list(self.questions.values())
+        for name, of in (("pieces", self.pieces), ("questions", asked)):
+            lines = (json.dumps({"text": text}) + "\n" for text in of)
+            (self.folder / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
+        np.save(self.folder / "pieces.npy", np.stack([rows[text] for text in self.pieces]))
+        np.save(self.folder / "questions.npy", np.stack([model.embed_query(one) for one in asked]))
+
+    def contest(self, name: str, pythons: Mapping[str, str]) -> Result:
+        """Let a contestant of `contest.py` index and answer."""
+        python = pythons.get(name, sys.executable)
+        subprocess.run(  # the interpreter that the user names
+            [python, "-P", "-B", str(_CONTEST), name, str(self.folder)],
+            check=True,
+            cwd=self.folder,
+        )
+        record = json.loads((self.folder / f"{name}.json").read_text("utf-8"))
+        say(f"{NAMES[name]}, {len(self.pieces)} pieces")
+        found = dict(zip(self.questions, record["found"], strict=True))
+        rankings = {
+            question: list(dict.fromkeys(self.owners[piece] for piece in pieces))[:DEPTH]
+            for question, pieces in found.items()
+        }
+        best = dict(zip(self.questions, record["best"], strict=True))
+        cost = _cost(record, len(self.pieces), len(self.questions))
+        if python == sys.executable:
+            cost["installed_mb"] = None
+        return Result(found, rankings, best, Cost(**cost))
+
+
+def _cost(record: Mapping[str, Any], pieces: int, questions: int) -> dict[str, Any]:
+    return {
+        "index_ms": 1000 * record["index_s"] / pieces,
+        "ask_ms": 1000 * record["ask_s"] / questions,
+        "stored": record["bytes"] / pieces if record["bytes"] else None,
+        **{key: record[key] for key in ("peak_mb", "installed_mb", "version")},
+    }
 
 
 class KnownQuestions:
@@ -98,26 +179,6 @@ class KnownQuestions:
         return self._inner.count_tokens(texts)
 
 
-def prepare(collection: Collection, folder: Path) -> list[str]:
-    """Write pieces and questions with their vectors for `contest.py`; return each piece's document."""
-    model = MiniLmEmbedder()
-    splitter = RecursiveCharacterTextSplitter(chunk_size=1000, chunk_overlap=150)
-    owners, texts = [], []
-    for passage in collection.passages:
-        for text in splitter.split_text(passage.document):
-            owners.append(passage.id)
-            texts.append(text)
-    unique = dict.fromkeys(texts)
-    rows = dict(zip(unique, model.embed_passages(_cut(model, list(unique))), strict=True))
-    questions = [question.text for question in collection.questions]
-    for name, of in (("pieces", texts), ("questions", questions)):
-        lines = (json.dumps({"text": text}) + "\n" for text in of)
-        (folder / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
-    np.save(folder / "pieces.npy", np.stack([rows[text] for text in texts]))
-    np.save(folder / "questions.npy", np.stack([model.embed_query(text) for text in questions]))
-    return owners
-
-
 def _cut(model: Embedder, texts: Sequence[str]) -> list[str]:
     """Return texts with what the model reads of them, as sentence-transformers cut them."""
     most, cut = model.identity.max_tokens, []
@@ -127,35 +188,6 @@ def _cut(model: Embedder, texts: Sequence[str]) -> list[str]:
             tokens = model.count_tokens([text])[0]  # noqa: PLW2901
         cut.append(text)
     return cut
-
-
-def contest(
-    name: str, python: str, collection: Collection, owners: Sequence[str], folder: Path
-) -> Result:
-    """Let a contestant of `contest.py` index and answer."""
-    subprocess.run(  # the interpreter that the user names
-        [python, "-P", "-B", str(_CONTEST), name, str(folder)], check=True, cwd=folder
-    )
-    record = json.loads((folder / f"{name}.json").read_text("utf-8"))
-    rankings = {
-        question.id: list(dict.fromkeys(owners[piece] for piece in found))[:DEPTH]
-        for question, found in zip(collection.questions, record["found"], strict=True)
-    }
-    return _result(rankings, record, collection)
-
-
-def _result(
-    rankings: Mapping[str, Sequence[str]], record: Mapping[str, float], collection: Collection
-) -> Result:
-    documents = len(collection.passages)
-    return Result(
-        rankings,
-        1000 * record["index_s"] / documents,
-        1000 * record["ask_s"] / len(collection.questions),
-        record["bytes"] / documents / 1000 if record["bytes"] else None,
-        record["peak_mb"],
-        str(record["version"]),
-    )
 
 
 def take_part(collection: Collection, cache: Path) -> dict[str, object]:
@@ -189,20 +221,27 @@ def take_part(collection: Collection, cache: Path) -> dict[str, object]:
         warm = cpu_s()
         found = {one.id: ask(one.text) for one in collection.questions}
         done = cpu_s()
-        place = store.options.data_dir
-        stored = sum(path.stat().st_size for path in place.rglob("*") if path.is_file())
-        peak = peak_mb()
+        stored, peak = stored_bytes(store.options.data_dir), peak_mb()
+        chunks = store.catalog.counts(Library.PUBLIC).chunks
     return {
         "found": found,
+        "chunks": chunks,
         "index_s": indexed - begun,
         "ask_s": done - warm,
         "bytes": stored,
         "peak_mb": peak,
+        "installed_mb": _installed_mb(),
         "version": "this checkout",
     }
 
 
-def ours(collection: Collection, name: str, given: argparse.Namespace, folder: Path) -> Result:
+def _installed_mb() -> float:
+    """Return what `make setup` installs, by its report: the environment here is a developer's."""
+    lines = json.loads((REPORTS / "install.json").read_text("utf-8"))["lines"]
+    return float(next(one["measured"] for one in lines if "by make" in one["what"]))
+
+
+def ours(name: str, given: argparse.Namespace, folder: Path, questions: int) -> Result:
     """Let DocuMind take part in a process of its own, as the others do."""
     out = folder / "documind.json"
     command = [sys.executable, "-m", "evaluation.benchmarks.scoreboard"]
@@ -210,84 +249,250 @@ def ours(collection: Collection, name: str, given: argparse.Namespace, folder: P
     command += ["--questions", str(given.questions), "--out", str(out)]
     subprocess.run(command, check=True, cwd=ROOT)  # our own interpreter
     record = json.loads(out.read_text("utf-8"))
-    return _result(record["found"], record, collection)
+    return Result({}, record["found"], {}, Cost(**_cost(record, record["chunks"], questions)))
 
 
-def quality_table(name: str, scores: Mapping[str, Mapping[str, Mapping[str, float]]]) -> list[str]:
-    """Return a table of a collection, what is better than DocuMind first.
+# --- what is measured
+
+
+def searched(
+    name: str, given: argparse.Namespace, pythons: Mapping[str, str], taking: Sequence[str]
+) -> tuple[list[Record], dict[str, Cost]]:
+    """Return a row for each contestant over a collection, best first, and what it used."""
+    collection = collection_of(given.data, name, given.questions)
+    with tempfile.TemporaryDirectory(prefix="documind-scoreboard-") as place:
+        texts = Texts(Path(place), {one.id: one.text for one in collection.questions})
+        texts.prepare((one.id, one.document) for one in collection.passages)
+        found = {OURS: ours(name, given, texts.folder, len(texts.questions))}
+        found |= {NAMES[one]: texts.contest(one, pythons) for one in taking}
+    if given.trec:
+        write_trec(given.trec, name, collection, found)
+    scores = {
+        who: per_question(one.rankings, collection.relevance, MEASURES)
+        for who, one in found.items()
+    }
+    return rows_of(scores), {who: one.cost for who, one in found.items()}
+
+
+def rows_of(scores: Mapping[str, Mapping[str, Mapping[str, float]]]) -> list[Record]:
+    """Return measures and the paired difference to DocuMind, what is best first.
 
     Args:
-        name: Of the collection.
-        scores: Contestant to measure to question to value.
+        scores: Contestant to measure to question to value; the first measure decides.
     """
-    first = MEASURES[0]
+    first = next(iter(scores[OURS]))
     against = {
-        row.arm: row.difference
+        row.arm: asdict(row.difference)
         for row in compare(OURS, {who: of[first] for who, of in scores.items()}, seed=SEED)
     }
-    means = {
-        who: {measure: float(np.mean(list(of[measure].values()))) for measure in MEASURES}
+    rows = [
+        {
+            "who": who,
+            "questions": len(of[first]),
+            **{measure: float(np.mean(list(values.values()))) for measure, values in of.items()},
+            "beside": against.get(who),
+        }
         for who, of in scores.items()
-    }
-    order = sorted(scores, key=lambda who: -means[who][first])
-    lines = [
-        f"| {name}, {len(scores[OURS][first])} questions | {' | '.join(MEASURES)}"
-        f" | {first} beside {OURS}, 95 % |",
-        "|---|---|---|---|",
     ]
-    for who in order:
-        shown = " | ".join(f"{means[who][measure]:.3f}" for measure in MEASURES)
-        beside = against.get(who)
-        apart = f"{beside.mean:+.3f} ({beside.low:+.3f} to {beside.high:+.3f})" if beside else ""
-        lines.append(f"| {who} | {shown} | {apart} |")
+    return sorted(rows, key=lambda row: -row[first])
+
+
+def quoted(
+    data: Path, pythons: Mapping[str, str], taking: Sequence[str]
+) -> dict[str, dict[str, list[int]]]:
+    """Let each contestant answer `whole` with its first piece: by question, right and words."""
+    folder = data / "whole"
+    rows = json.loads((folder / "questions.json").read_text("utf-8"))
+    parser = DirectParser(IngestOptions())
+    with tempfile.TemporaryDirectory(prefix="documind-scoreboard-") as place:
+        texts = Texts(Path(place), {str(row["id"]): str(row["question"]) for row in rows})
+        texts.prepare((one.name, parser.parse(one, one.name).text) for one in documents(folder))
+        found: dict[str, dict[str, list[int]]] = {}
+        for name in taking:
+            firsts = texts.contest(name, pythons).pieces
+            said = {str(row["id"]): texts.pieces[firsts[str(row["id"])][0]] for row in rows}
+            found[NAMES[name]] = {
+                str(row["id"]): [
+                    int(is_right(row, said[str(row["id"])], refused=False)),
+                    len(said[str(row["id"])].split()),
+                ]
+                for row in rows
+            }
+    return found
+
+
+def told_apart(
+    data: Path, pythons: Mapping[str, str], taking: Sequence[str]
+) -> dict[str, dict[str, float]]:
+    """Return how sure each contestant is of each question: a score, or DocuMind's confidence."""
+    collection = from_folder(data / UNANSWERABLE)
+    with tempfile.TemporaryDirectory(prefix="documind-scoreboard-") as place:
+        texts = Texts(Path(place), {one.id: one.text for one in collection.questions})
+        texts.prepare((one.id, one.document) for one in collection.passages)
+        found = {NAMES[one]: dict(texts.contest(one, pythons).best) for one in taking}
+        files = []
+        for number, passage in enumerate(collection.passages):
+            files.append(texts.folder / f"passage-{number}.txt")
+            files[-1].write_text(passage.document, encoding="utf-8")
+        rows = [
+            {"kind": "", "question": one.text, "file": None}  # refusals and words do not count here
+            for one in collection.questions
+        ]
+        asked = replies(files, rows)
+    sure = {
+        one.id: reply.confidence for one, reply in zip(collection.questions, asked, strict=True)
+    }
+    return {OURS: sure, **found}
+
+
+def areas(sure: Mapping[str, Mapping[str, float]], answerable: set[str]) -> list[Record]:
+    """Return how well each tells questions apart (AUC), and the paired difference to DocuMind."""
+    ids = np.array(list(sure[OURS]))
+    has = np.array([one in answerable for one in ids])
+    rng = np.random.default_rng(SEED)
+    draws = [
+        np.concatenate(
+            [rng.choice(np.flatnonzero(has == side), (has == side).sum()) for side in (True, False)]
+        )
+        for _ in range(_RESAMPLES)
+    ]
+
+    def area(who: str, drawn: np.ndarray) -> float:
+        values = np.array([sure[who][one] for one in ids])[drawn]
+        return area_under_curve(values[has[drawn]].tolist(), values[~has[drawn]].tolist())
+
+    everything, rows = np.arange(len(ids)), []
+    own = [area(OURS, drawn) for drawn in draws]
+    for who in sure:
+        apart = np.array([area(who, drawn) for drawn in draws]) - own
+        low, high = np.quantile(apart, (0.025, 0.975))
+        mean = area(who, everything) - area(OURS, everything)
+        beside = {"mean": mean, "low": float(low), "high": float(high)}
+        rows.append(
+            {
+                "who": who,
+                "questions": len(ids),
+                "AUC": area(who, everything),
+                "beside": None if who == OURS else beside,
+            }
+        )
+    return sorted(rows, key=lambda row: -row["AUC"])
+
+
+# --- the page
+
+
+def whole_rows(others: Mapping[str, Mapping[str, Sequence[int]]]) -> list[Record]:
+    """Return rows about whole documents: DocuMind's of its newest report, the others' given."""
+    asked = _report("whole")["asked"]
+    present = [one for one, reply in asked.items() if reply["kind"] != ABSENT]
+    absent = [one for one in asked if one not in present]
+    right: dict[str, dict[str, float]] = {OURS: {one: asked[one]["right"] for one in present}}
+    right |= {who: {one: of[one][0] for one in present} for who, of in others.items()}
+    words = {OURS: [asked[one]["words"] for one in asked if asked[one]["words"]]}
+    words |= {who: [count for _, count in of.values()] for who, of in others.items()}
+    refused = {OURS: sum(asked[one]["right"] for one in absent)}
+    rows = rows_of({who: {"right": values} for who, values in right.items()})
+    for row in rows:
+        row["refused"] = f"{refused.get(row['who'], 0)} of {len(absent)}"
+        row["words"] = float(np.mean(words[row["who"]]))
+    return rows
+
+
+def quality_table(name: str, rows: Sequence[Record]) -> list[str]:
+    """Return a table of rows that are sorted."""
+    measures = [key for key in rows[0] if key not in ("who", "questions", "beside")]
+    lines = [
+        f"| {name}, {rows[0]['questions']} questions | {' | '.join(measures)}"
+        f" | {measures[0]} beside {OURS}, 95 % |",
+        "|---" * (len(measures) + 2) + "|",
+    ]
+    for row in rows:
+        beside = row["beside"]
+        apart = (
+            f"{beside['mean']:+.3f} ({beside['low']:+.3f} to {beside['high']:+.3f})"
+            if beside
+            else ""
+        )
+        shown = [_shown(measure, row[measure]) for measure in measures]
+        lines.append(f"| {' | '.join([row['who'], *shown, apart])} |")
     return ["", *lines]
 
 
-def cost_table(results: Mapping[str, Sequence[Result]]) -> list[str]:
-    """Return what each contestant costs, the mean over the collections."""
+def _shown(measure: str, value: float | str) -> str:
+    if isinstance(value, str):
+        return value
+    return f"{value:.0f}" if measure == "words" else f"{value:.3f}"
+
+
+def lead(rows: Sequence[Record]) -> float:
+    """Return by how much DocuMind leads the best other contestant; below 0 it loses."""
+    return -max(float(row["beside"]["mean"]) for row in rows if row["beside"])
+
+
+def cost_table(costs: Mapping[str, Sequence[Record]]) -> list[str]:
+    """Return what each contestant costs, the mean over the collections, the cheapest first."""
     lines = [
-        "| | processor ms a document | a question | kB on disk a document | peak MB | version |",
-        "|---|---|---|---|---|---|",
+        "| processor ms | a question | a passage | bytes on disk a passage | peak MB"
+        " | packages MB | version |",
+        "|---|---|---|---|---|---|---|",
     ]
     for who, found in sorted(
-        results.items(), key=lambda item: np.mean([r.ask_ms for r in item[1]])
+        costs.items(), key=lambda item: np.mean([one["ask_ms"] for one in item[1]])
     ):
-        stored = [one.kb for one in found if one.kb is not None]
+        stored = [one["stored"] for one in found if one["stored"] is not None]
+        installed = found[0]["installed_mb"]
         cells = [
-            f"{np.mean([one.index_ms for one in found]):.2g}",
-            f"{np.mean([one.ask_ms for one in found]):.2g}",
-            f"{np.mean(stored):.1f}" if stored else "in memory",
-            f"{max(one.peak_mb for one in found):.0f}",
-            found[0].version,
+            f"{np.mean([one['ask_ms'] for one in found]):.2g}",
+            f"{np.mean([one['index_ms'] for one in found]):.2g}",
+            f"{np.mean(stored):,.0f}" if stored else "in memory",
+            f"{max(one['peak_mb'] for one in found):.0f}",
+            f"{installed:,.0f}" if installed is not None else "ours",
+            found[0]["version"],
         ]
         lines.append(f"| {who} | {' | '.join(cells)} |")
-    return ["", "## What it costs, without the vectors", "", *lines]
+    return ["", *lines]
+
+
+_ROWS, _ROWS_BARE = "rows of numbers that stay a line", "the same in the text of bare pypdfium2"
+
+
+def pdf_table() -> list[str]:
+    """Return how many rows of numbers in PDF files stay a line, beside bare pypdfium2's text."""
+    read = _report("documents")["pdf"]
+    what, found = next(item for item in read.items() if item[0].startswith(_ROWS))
+    rows = sorted([(found[0], OURS), (read[_ROWS_BARE][0], "bare pypdfium2")], reverse=True)
+    lines = [f"| PDF ([documents](documents.md)) | {what} |", "|---|---|"]
+    return ["", *lines, *(f"| {who} | {value:.3f} |" for value, who in rows)]
+
+
+def _report(name: str) -> Record:
+    found: Record = json.loads((REPORTS / f"{name}.json").read_text("utf-8"))
+    return found
 
 
 def elsewhere() -> list[str]:
     """Return figures of our own reports about what the other contestants do not do."""
-
-    def report(name: str) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads((REPORTS / f"{name}.json").read_text("utf-8"))
-        return found
-
-    rows = [("whole", line["what"], line["measured"]) for line in report("whole")["lines"]]
-    rows += [
+    rows = [
         ("confidence", what, value)
-        for what, value in report("confidence")["figures"].items()
+        for what, value in _report("confidence")["figures"].items()
         if what.startswith("with vectors: refused")
     ]
-    checked = report("false_claims")["sets"]["by hand"]
+    checked = _report("false_claims")["sets"]["by hand"]
     rows += [
         ("false_claims", f"{kind} sentences called supported", checked[kind]["all"]["supported"])
         for kind in ("true", "false")
     ]
-    cited = report("grounding")["citations"]
+    cited = _report("grounding")["citations"]
     rows += [
         ("grounding", "right citations kept", cited["right"]["kept"]),
         ("grounding", "planted wrong citations kept", cited["random"]["kept"]),
     ]
-    rows += [("documents", what, found[0]) for what, found in report("documents")["pdf"].items()]
+    rows += [
+        ("documents", what, found[0])
+        for what, found in _report("documents")["pdf"].items()
+        if what != _ROWS_BARE and not what.startswith(_ROWS)
+    ]
     lines = ["| report | figure | |", "|---|---|---|"]
     lines += [f"| [{name}]({name}.md) | {what} | {value:.3g} |" for name, what, value in rows]
     return ["", "## What the others have no counterpart of", "", *lines]
@@ -296,23 +501,11 @@ def elsewhere() -> list[str]:
 def write_trec(
     folder: Path, name: str, collection: Collection, results: Mapping[str, Result]
 ) -> None:
-    """Write judgements and one run a contestant, in the formats of trec_eval."""
     folder.mkdir(parents=True, exist_ok=True)
-    stem = name.replace("/", "-")
-    judged = (
-        f"{question.id} 0 {passage} {grade}\n"
-        for question in collection.questions
-        for passage, grade in collection.relevance[question.id].items()
-    )
-    (folder / f"{stem}.qrels").write_text("".join(judged), encoding="utf-8")
-    for who, result in results.items():
-        tag = next((short for short, title in NAMES.items() if title == who), who)
-        rows = (
-            f"{question} Q0 {passage} {rank} {DEPTH + 1 - rank} {tag}\n"
-            for question, ranking in result.rankings.items()
-            for rank, passage in enumerate(ranking, start=1)
-        )
-        (folder / f"{stem}.{tag}.run").write_text("".join(rows), encoding="utf-8")
+    shorts = {title: short for short, title in NAMES.items()}
+    runs = {shorts.get(who, who): result.rankings for who, result in results.items()}
+    for file, text in to_trec(collection.relevance, runs).items():
+        (folder / f"{name.replace('/', '-')}.{file}").write_text(text, encoding="utf-8")
 
 
 def collection_of(data: Path, name: str, most: int) -> Collection:
@@ -320,11 +513,58 @@ def collection_of(data: Path, name: str, most: int) -> Collection:
     return from_folder(data / name).judged().half("odd").sample(most, SEED)
 
 
+def measured(given: argparse.Namespace) -> Record:
+    """Run every contestant over everything."""
+    named = (one.split("=", 1) for one in given.peer)
+    pythons = {name: str(Path(python).absolute()) for name, python in named}  # run in a folder
+    taking = [one for one in NAMES if one not in PEERS or one in pythons]
+    sets: dict[str, list[Record]] = {}
+    costs: dict[str, list[Record]] = {}
+    load = os.getloadavg()[0]
+    for name in SETS:
+        sets[name], used = searched(name, given, pythons, taking)
+        for who, cost in used.items():
+            costs.setdefault(who, []).append(asdict(cost))
+        load = max(load, os.getloadavg()[0])
+    answerable = {
+        one.id for one in from_folder(given.data / UNANSWERABLE).questions if one.answerable
+    }
+    return {
+        "most_questions": given.questions,
+        "sets": sets,
+        "answerable": areas(told_apart(given.data, pythons, taking), answerable),
+        "whole": quoted(given.data, pythons, taking),
+        "costs": costs,
+        "not_run": [NAMES[one] for one in PEERS if one not in pythons],
+        "load": load,
+    }
+
+
+def page_of(record: Record) -> list[str]:
+    """Return the tables, those first in which DocuMind is not the best or the cheapest."""
+    tables = [*record["sets"].items()]
+    tables += [
+        ("Right answers about whole documents", whole_rows(record["whole"])),
+        (f"Answerable or not, {UNANSWERABLE}", record["answerable"]),
+    ]
+    tables.sort(key=lambda table: lead(table[1]))
+    lost = [table for table in tables if lead(table[1]) < 0]
+    lines = ["## Where DocuMind is not first"]
+    for name, rows in lost:
+        lines += quality_table(name, rows)
+    lines += [*cost_table(record["costs"]), *pdf_table()]
+    lines += ["", "## Where no other is better"]
+    for name, rows in tables[len(lost) :]:
+        lines += quality_table(name, rows)
+    return [*lines, *elsewhere()]
+
+
 def main() -> None:
     parser = arguments(__doc__ or "")
     parser.add_argument("--questions", type=int, default=300, help="most questions of a set")
     parser.add_argument("--peer", action="append", default=[], help="NAME=PYTHON of a product")
     parser.add_argument("--trec", type=Path, help="folder for run and qrels files")
+    parser.add_argument("--render", action="store_true", help="write the page again")
     parser.add_argument("--alone", help="run DocuMind on one set and write --out")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
@@ -332,40 +572,30 @@ def main() -> None:
         collection = collection_of(given.data, given.alone, given.questions)
         given.out.write_text(json.dumps(take_part(collection, given.cache)), encoding="utf-8")
         return
-    pythons = dict(one.split("=", 1) for one in given.peer)
-    tables: list[str] = []
-    results: dict[str, list[Result]] = {}
-    for name in SETS:
-        collection = collection_of(given.data, name, given.questions)
-        found: dict[str, Result] = {}
-        with tempfile.TemporaryDirectory(prefix="documind-scoreboard-") as place:
-            folder = Path(place)
-            owners = prepare(collection, folder)
-            found[OURS] = ours(collection, name, given, folder)
-            for short, title in NAMES.items():
-                if short in PEERS and short not in pythons:
-                    continue
-                python = pythons.get(short, sys.executable)
-                found[title] = contest(short, python, collection, owners, folder)
-                say(f"{name}: {title}")
-        scores = {
-            who: per_question(one.rankings, collection.relevance, MEASURES)
-            for who, one in found.items()
-        }
-        tables += quality_table(name, scores)
-        for who, one in found.items():
-            results.setdefault(who, []).append(one)
-        if given.trec:
-            write_trec(given.trec, name, collection, found)
-    left = [NAMES[one] for one in PEERS if one not in pythons]
+    record = _report("scoreboard")["measured"] if given.render else measured(given)
+    not_run = record["not_run"]
     remarks = [
-        f"Odd lines of the questions, at most {given.questions} of a set, one text a document,"
-        " the same vectors for all. A difference is the contestant's less DocuMind's, paired.",
-        "DocuMind's index has codes for late interaction too: a second pass of the model over each text. haiku.rag needs Python 3.12 and is not run.",
-        *([f"Not run, because no --peer names it: {', '.join(left)}."] if left else []),
+        f"Sets: odd lines of the questions, at most {record['most_questions']} of a set, one text a"
+        " document. All get the same texts and vectors; a passage is a piece of 1,000 characters, or"
+        " a chunk of DocuMind's. A difference is the contestant's less DocuMind's, paired.",
+        "Costs are without embedding; DocuMind's index has codes for late interaction too: a second"
+        " pass of the model over each text. What runs in DocuMind's own environment needs less of it"
+        " than is installed.",
+        "Whole documents: the others answer with their best piece, which never refuses and is longer"
+        " than a quote; earlier questions of a conversation are not asked. DocuMind's answers are"
+        " those of [whole](whole.md), whose questions took part in the choice of its rules.",
+        "Answerable or not: the area under the curve of the best piece's score, or of DocuMind's"
+        " confidence, whose weights were fitted on these questions too ([confidence](confidence.md)"
+        " has figures without them).",
+        "PDF: rows are found in the order of the file, which bare pypdfium2 keeps.",
+        f"The load of the machine was at most {record['load']:.1f} on {os.cpu_count()} cores; times"
+        " are of the processor.",
+        *([f"Not run, because no --peer names it: {', '.join(not_run)}."] if not_run else []),
     ]
-    tables += [*cost_table(results), *elsewhere()]
-    write("scoreboard", "Scoreboard", remarks, [], {}, COMMAND, tables=tables)
+    write(
+        "scoreboard", "Scoreboard", remarks, [], {}, COMMAND,
+        tables=page_of(record), extra={"measured": record},
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

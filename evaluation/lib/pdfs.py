@@ -38,7 +38,7 @@ def pdf(data: Path) -> dict[str, tuple[float, float]]:
     """
     files = sorted([*(data / "pdf").glob("*.pdf"), *(data / "whole").glob("*.pdf")])
     kept, runs = [], []
-    rows = lines = standing = named = 0
+    rows = lines = bare_lines = standing = named = 0
     with SandboxedParser(IngestOptions(parse_processes=1)) as sandbox:
         for path in files:
             parsed, bare = sandbox.parse(path, path.name), bare_texts(path)
@@ -48,6 +48,7 @@ def pdf(data: Path) -> dict[str, tuple[float, float]]:
             for index, cells in rows_of(path):
                 rows += 1
                 lines += stays_line(cells, texts[index])
+                bare_lines += stays_line(cells, bare[index].replace("\r", ""))
             some, found = outline_shares(path, parsed)
             standing, named = standing + some, named + found
         bare_speed, our_speed = _speeds(files, _PAGES_FOR_SPEED, sandbox)
@@ -56,6 +57,7 @@ def pdf(data: Path) -> dict[str, tuple[float, float]]:
         "runs of five words kept, mean": (sum(runs) / len(runs), 0.95),
         "the same in the worst file": (min(runs), 0.9),
         f"rows of numbers that stay a line, of {rows}": (lines / rows, 0.75),
+        "the same in the text of bare pypdfium2": (bare_lines / rows, 0.0),
         f"entries of outlines that are headings, of {standing} in the text": (
             named / standing,
             0.9,

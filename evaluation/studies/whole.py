@@ -15,20 +15,22 @@ import re
 import tempfile
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import httpx
 
 from app.ingest.parsers.formats import FORMATS
 from evaluation.lib.served import Line, Served, write
-from evaluation.lib.workbench import arguments
+from evaluation.lib.workbench import arguments, say
 from evaluation.studies.extractive import share
 
 COMMAND = "python -m evaluation.studies.whole"
 ABSENT = "absent"
 LEAST_RIGHT, LEAST_REFUSED = 0.68, 0.75
 _TOP_K = 5
+_SENT = 20
+"""Files of a request."""
 _NOT_ASKED = ("README.md", "questions.json")
 
 
@@ -39,6 +41,9 @@ class Reply:
     kind: str
     refused: bool
     right: bool
+    confidence: float
+    words: int
+    """Of the answer."""
 
 
 def is_right(row: Mapping[str, object], answer: str, *, refused: bool) -> bool:
@@ -70,13 +75,36 @@ def ask(client: httpx.Client, row: Mapping[str, object]) -> Reply:
             {"role": "assistant", "content": reply["answer"] or "-"},
         ]
     refused = reply["status"] != "answered"
-    return Reply(str(row["kind"]), refused, is_right(row, reply["answer"], refused=refused))
+    right = is_right(row, reply["answer"], refused=refused)
+    words = 0 if refused else len(reply["answer"].split())
+    return Reply(str(row["kind"]), refused, right, reply["confidence"], words)
 
 
-def table(replies: Sequence[Reply]) -> list[str]:
+def documents(folder: Path) -> list[Path]:
+    """Return the files of a folder that the questions are about."""
+    suffixes = {suffix for one in FORMATS.values() for suffix in one.suffixes}
+    files = [path for path in sorted(folder.iterdir()) if path.suffix in suffixes]
+    return [path for path in files if path.name not in _NOT_ASKED]
+
+
+def replies(files: Sequence[Path], rows: Sequence[Mapping[str, object]]) -> list[Reply]:
+    """Put files into the library of a new server and ask it the questions of `questions.json`."""
+    with tempfile.TemporaryDirectory(prefix="documind-whole-") as place:
+        server = Served(Path(place) / "data")
+        with server, httpx.Client(base_url=server.url, timeout=600) as client:
+            for at in range(0, len(files), _SENT):
+                sent = [("file", (path.name, path.read_bytes())) for path in files[at : at + _SENT]]
+                client.post(
+                    "/api/v1/ingest?wait=true", files=sent, data={"library": "papers"}
+                ).raise_for_status()
+                say(f"{min(at + _SENT, len(files))} of {len(files)} files")
+            return [ask(client, row) for row in rows]
+
+
+def table(found: Sequence[Reply]) -> list[str]:
     """Return a table of kinds, the absent ones last, and the sum of the others."""
     kinds: dict[str, list[Reply]] = defaultdict(list)
-    for reply in replies:
+    for reply in found:
         kinds[reply.kind].append(reply)
     absent = kinds.pop(ABSENT, [])
     rows = [
@@ -100,24 +128,10 @@ def main() -> None:
     given = arguments("Ask about whole documents.").parse_args()
     folder = given.data / "whole"
     rows = json.loads((folder / "questions.json").read_text("utf-8"))
-    suffixes = {suffix for one in FORMATS.values() for suffix in one.suffixes}
-    files = [
-        path
-        for path in sorted(folder.iterdir())
-        if path.suffix in suffixes and path.name not in _NOT_ASKED
-    ]
-    with tempfile.TemporaryDirectory(prefix="documind-whole-") as place:
-        server = Served(Path(place) / "data")
-        with server, httpx.Client(base_url=server.url, timeout=600) as client:
-            for path in files:
-                sent = [("file", (path.name, path.read_bytes()))]
-                client.post(
-                    "/api/v1/ingest?wait=true", files=sent, data={"library": "papers"}
-                ).raise_for_status()
-                print(path.name, flush=True)
-            replies = [ask(client, row) for row in rows]
-    present = [one for one in replies if one.kind != ABSENT]
-    absent = [one for one in replies if one.kind == ABSENT]
+    files = documents(folder)
+    found = replies(files, rows)
+    present = [one for one in found if one.kind != ABSENT]
+    absent = [one for one in found if one.kind == ABSENT]
     right = sum(one.right for one in present) / len(present)
     refused = sum(one.refused for one in absent) / len(absent)
     wrongly = sum(one.refused for one in present) / len(present)
@@ -130,7 +144,11 @@ def main() -> None:
         Line("refused, of those that none answers", refused, LEAST_REFUSED, "", at_most=False),
     ]
     figures = {"refused, of the questions that a file answers": wrongly}
-    write("whole", "Whole documents", remarks, lines, figures, COMMAND, tables=table(replies))
+    asked = {str(row["id"]): asdict(reply) for row, reply in zip(rows, found, strict=True)}
+    write(
+        "whole", "Whole documents", remarks, lines, figures, COMMAND,
+        tables=table(found), extra={"asked": asked},
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

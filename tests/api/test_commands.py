@@ -249,6 +249,7 @@ def test_every_collection_below_a_folder_is_measured(shell: Shell, tmp_path: Pat
         (folder / "tide.md").write_text("# The tide\n\nThe tide turns at noon near the pier.\n")
         asked = [{"id": "q", "question": "Who built the mill?", "file": "mill.md"}]
         (folder / "questions.json").write_text(json.dumps(asked))
+    (tmp_path / "given" / "deeper" / "corpus.py").write_text("a program beside them\n")
     made = tmp_path / "made"
     code, printed, complaint = shell.run(
         "evaluate", "retrieval", "--collections", str(tmp_path / "given"), "--out", str(made)
@@ -257,6 +258,11 @@ def test_every_collection_below_a_folder_is_measured(shell: Shell, tmp_path: Pat
     assert printed.count("1 questions, 2 documents") == 2
     report = json.loads((made / "deeper" / "two" / "report.json").read_text("utf-8"))
     assert report["experiments"][0]["arms"][0]["measures"]["nDCG@10"]["mean"] == 1.0
+    assert (made / "one" / "qrels").read_text("utf-8") == "q 0 mill.md 1\n"
+    run = (made / "one" / f"{report['experiments'][0]['arms'][0]['name']}.run").read_text("utf-8")
+    first, *others = [line.split() for line in run.splitlines()]
+    assert first[:4] == ["q", "Q0", "mill.md", "1"]
+    assert {len(line) for line in (first, *others)} == {6}
     code, _, complaint = shell.run("evaluate", "retrieval", "--collections", str(made))
     assert (code, "no folder" in complaint) == (2, True)
 

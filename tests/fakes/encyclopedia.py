@@ -1,4 +1,4 @@
-"""Twenty short articles, written for tests, about what evaluation/wiki_public_bench.json asks."""
+"""Short articles, written for tests, about what evaluation/wiki_public_bench.json asks."""
 
 ARTICLES = {
     "Eiffel Tower": "The Eiffel Tower stands in Paris. The company of the engineer Gustave Eiffel"
@@ -39,4 +39,27 @@ ARTICLES = {
     "Aspirin": "Aspirin eases pain and fever. The company Bayer introduced the name in 1899.",
     "Machu Picchu": "Machu Picchu is an Inca citadel. The American explorer Hiram Bingham made it"
     " known in 1911.",
+    "Abraham Lincoln": "Abraham Lincoln, the president who freed the slaves of the United States,"
+    " was shot and killed in Ford's Theatre.",
+    "Achilles": "Achilles was a hero of Troy. His mother had held him by the heel, where alone he"
+    " could be wounded.",
+    "Aardvark": "The aardvark is an African burrower. By night it digs up nests of insects and"
+    " licks up ants and termites.",
+    "Albedo": "Albedo is the share of light that a surface throws back. That of fresh snow is .9,"
+    " so that white ground stays cold.",
+    "Animal Farm": "Animal Farm is a satire in which beasts drive out their master. The pig"
+    " Napoleon becomes the tyrant.",
+    "Aldous Huxley": "Aldous Huxley, the author of Brave New World, took mescaline, a drug of a"
+    " cactus, for The Doors of Perception.",
+    "Ampere": "The ampere is the unit of current. It was defined by the pull between two endless"
+    " parallel wires a metre apart.",
+    "Albert Einstein": "Albert Einstein, a former patent clerk of Bern, received the Nobel Prize in"
+    " physics for the photoelectric effect.",
+    "Alchemy": "Alchemy hoped that the philosopher's stone would turn lead into gold.",
+    "ASCII": "ASCII is a seven-bit code for letters, made in America for teleprinters. It defines"
+    " 128 characters.",
+    "Ayn Rand": "Ayn Rand was a novelist from Petersburg. Her doctrine, Objectivism, is a"
+    " philosophy that praises selfishness.",
+    "Aikido": "Aikido is a Japanese fighting art that turns the attacker's own force against him."
+    " Morihei Ueshiba created it.",
 }

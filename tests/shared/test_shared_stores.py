@@ -25,10 +25,14 @@ def options_for(path: Path, database: str, search: str) -> IndexOptions:
     )
 
 
+def schema_of(path: Path) -> str:
+    return f"stores_{path.name}".lower().replace("-", "_")
+
+
 @pytest.fixture
 def places(tmp_path: Path, postgres_server: PostgresServer) -> Iterator[tuple[str, str]]:
     """The database and the engine of a new library."""
-    schema = f"stores_{tmp_path.name}".lower().replace("-", "_")
+    schema = schema_of(tmp_path)
     postgres_server.run(f"CREATE SCHEMA {schema}")
     with QdrantDouble(tmp_path / "engine") as double:
         yield postgres_server.url(schema), double.url
@@ -90,6 +94,19 @@ def test_vectors_of_one_are_found_by_the_other(both: tuple[IndexStore, IndexStor
     later = embed(second, seed=2)
     assert first.vectors.search(PAPERS, unit_rows(5, seed=2)[3], 1)[0].chunk_id == later[3]
     assert first.catalog.counts(PAPERS).embedded == 17
+
+
+def test_the_planner_knows_the_tables_when_a_collection_is_filled(
+    both: tuple[IndexStore, IndexStore], postgres_server: PostgresServer, tmp_path: Path
+) -> None:
+    """Else it joins a page of vectors with every chunk, until autovacuum comes by."""
+    both[0].writer.write([make_draft("one", "walruses whistle " * 40, chunks=12)])
+    embed(both[0], seed=1)
+    known = postgres_server.run(
+        "SELECT string_agg(DISTINCT tablename, ' ' ORDER BY tablename) FROM pg_stats WHERE"
+        f" schemaname = '{schema_of(tmp_path)}' AND tablename IN ('vectors', 'chunks', 'documents')"
+    )
+    assert known == "chunks documents vectors"
 
 
 def test_words_that_a_process_did_not_live_to_write_come_with_the_next_writer(

@@ -88,7 +88,7 @@ def test_the_offline_ablation_and_the_dashboard_are_made_with_the_packages_of_a_
     done = run("scripts.run_retrieval_ablation_offline", *files)
     assert done.returncode == 0, done.stderr
     (experiment,) = json.loads((tmp_path / "a.json").read_text())["experiments"]
-    assert experiment["questions"] == 51
+    assert experiment["questions"] == 70
     assert "| baseline |" in (tmp_path / "a.md").read_text()
     done = run("scripts.refresh_stakeholder_views", f"--html={tmp_path}/page.html")
     assert done.returncode == 0, done.stderr

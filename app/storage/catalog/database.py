@@ -233,6 +233,9 @@ class Database(ABC):
     def vacuum(self) -> None:
         """Rewrite the database without free pages; needs as much space again."""
 
+    def analyse(self) -> None:  # noqa: B027  # SQLite's joins have an order of their own
+        """Tell the planner how many rows the tables of vectors and chunks have now."""
+
     def checkpoint(self) -> None:  # noqa: B027  # a server does it itself
         """Move what was committed into the database's files, where that is our task."""
 

@@ -197,6 +197,10 @@ class CatalogLoader:
         asked = (build.number << BUILD_SHIFT, id_list(chunk_ids), sys.maxsize)
         return self._usable(build, self._database.raw(query, asked))
 
+    def analyse(self) -> None:
+        """Prepare for `vectors_after` of all vectors, after many were written."""
+        self._database.analyse()
+
     def vectors_after(self, build: Build, after: int, limit: int) -> VectorRows:
         """Return the next vectors of a build in chunk order; empty at the end."""
         query = self._dialect.VECTORS_BETWEEN + self._dialect.VECTORS_END

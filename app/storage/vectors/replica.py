@@ -179,6 +179,7 @@ class Replica:
         self.rebuilding = BuildState("rebuilding", 0, total)
         shared = self.store if isinstance(self.store, SharedStore) else None
         filled = shared.beside(name) if shared else name
+        self._loader.analyse()
         try:
             self.store.drop(filled)
             self.store.prepare(filled, total, lambda n: self._sample(build, n))

@@ -38,7 +38,7 @@ export interface FoundPassage {
 /** What an arm found for a question, best first; empty where the report does not say. */
 export function foundBy(experiment: ReportExperiment, arm: string, question: string): FoundPassage[] {
   const relevant = experiment.relevant[question] ?? [];
-  return (experiment.found[arm]?.[question] ?? []).map((id) => ({ id, preview: experiment.previews[id] ?? "", relevant: relevant.includes(id) }));
+  return (experiment.found[arm]?.[question] ?? []).filter((id) => id in experiment.previews).map((id) => ({ id, preview: experiment.previews[id] ?? "", relevant: relevant.includes(id) }));
 }
 
 export interface ArmDifference {
