@@ -182,7 +182,7 @@ Responses = dict[int | str, Node]
 
 
 class Gate(TypedDict):
-    """What a route or a router declares of its access and its failures."""
+    """The access and the failures that a route or a router declares."""
 
     dependencies: Sequence[params.Depends]
     responses: Responses

@@ -300,7 +300,7 @@ class Services:
 
     @property
     def embedder(self) -> Embedder:
-        """What embeds questions to the default library; the embedded model while that is away."""
+        """The embedder of questions to the default library, or the embedded model meanwhile."""
         return (
             self.libraries.wired(self.settings.library).questions
             or self.models.embedded.sentence_embedder

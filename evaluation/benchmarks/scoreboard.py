@@ -98,7 +98,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """What contestants get, in a folder for `contest.py`."""
+    """Files of a folder for `contest.py`, from which contestants read."""
 
     folder: Path
     questions: Mapping[str, str]

@@ -226,7 +226,7 @@ class Recipe:
 
     @property
     def name(self) -> str:
-        """What is not as in the plainest store."""
+        """Differences from the plainest store."""
         return ", ".join(f"{key} {value}" for key, value in asdict(self).items() if value)
 
     @property
@@ -352,7 +352,7 @@ READY_S = 180.0
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What became of one data directory."""
+    """The outcome of one data directory."""
 
     started: bool
     found_at_start: str
@@ -460,7 +460,7 @@ class Outcome:
 
     @property
     def found_by(self) -> str:
-        """Who finds it."""
+        """The finder."""
         return "start" if self.served.found_at_start else "fsck" if self.fsck_found else "nobody"
 
     @property

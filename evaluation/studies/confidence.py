@@ -80,7 +80,7 @@ HELD = ("squad", "clapnq", "covidqa", "whole")
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one question."""
+    """The outcome of one question."""
 
     answerable: bool
     confidence: float
