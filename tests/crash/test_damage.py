@@ -33,13 +33,12 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("kind", ["index_metadata.pickle: torn", "store: a file in its place"])
-def test_a_server_with_a_damaged_store_answers_from_words_and_heals_itself(
+def test_a_server_with_a_damaged_store_answers_at_once_and_heals_itself(
     base: Path, tmp_path: Path, kind: str
 ) -> None:
     trial = serve(damaged_copy(base, tmp_path / "data", KINDS[kind]))
     assert trial.started
-    assert trial.found_at_start != ""
-    assert trial.first_hits > 0
+    assert trial.first_hits > 0  # so few vectors are read from the catalog meanwhile
     assert (trial.vectors, trial.found_by_themselves, trial.wrong) == (N, N, ())
 
 
