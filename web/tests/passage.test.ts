@@ -8,6 +8,8 @@ describe("a passage on a card", () => {
     ["City | Hotel limit\nCity: Oslo | Hotel limit: 165 euros", false],
     ["The valve is checked.\nIt is old.", false],
     ["One line that says it all", false],
+    ["A Corpus of Read Questions\nfor Local Assistants\n\nWe present AloudQ.", false],
+    ["Open\nOn Mondays", true],
   ])("%j begins with a heading: %s", (text, headed) => {
     expect(isHeaded(text)).toBe(headed);
   });
