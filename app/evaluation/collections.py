@@ -371,7 +371,8 @@ def from_contexts(folder: Path) -> Collection:
 
     A number that has to be calculated is no answer: it stands in no passage.
     """
-    passages, asked = [], []
+    passages = []
+    asked: list[Asked] = []
     for row in json_lines(folder / "contexts.jsonl"):
         name = str(row["table"]["uid"])
         paragraphs = strings_of(row["paragraphs"], "text")
