@@ -337,8 +337,10 @@ README = "README.md"
 
 def from_texts(folder: Path) -> Collection:
     """Read `*.md` and `questions.jsonl`: `question`, the `corpus` that answers, `references`."""
-    files = sorted(path for path in folder.glob("*.md") if path.name != README)
-    texts = [TestPassage(path.stem, "", path.read_text("utf-8")) for path in files]
+    files = sorted(one for one in folder.glob("*.md") if one.name != README)
+    texts = [
+        TestPassage(one.stem, "", regular_file(one, MOST_BYTES).read_text("utf-8")) for one in files
+    ]
     return _of(folder, texts, _numbered(folder, "corpus", "references", "content"))
 
 
