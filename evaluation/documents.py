@@ -14,7 +14,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import distribution
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from mwparserfromhell.nodes import Template
 
 from app.core.errors import InvalidInput
 from app.core.types import Article
+from app.evaluation.collections import json_lines
 from app.ingest.parsers.wikitext import parse_wikitext
 from app.ingest.sources.dumps import XmlDump
 from app.models.webpage import checked_url
@@ -95,9 +96,7 @@ def _shown(source: str) -> str:
 
 
 def _known_tables(path: Path) -> Iterator[list[list[str]]]:
-    with path.open(encoding="utf-8") as file:
-        for line, _ in zip(file, range(_TABLES_READ), strict=False):
-            yield json.loads(line)["table_array"]
+    return (row["table_array"] for row in islice(json_lines(path), _TABLES_READ))
 
 
 def _labelled(table: list[list[str]]) -> Iterator[bool]:

@@ -11,14 +11,14 @@ import typer
 from pydantic import ValidationError
 
 from app.cli.connection import connect, run_job
-from app.cli.output import JsonOption, emit, group, out, say, table
+from app.cli.output import JsonOption, emit, err, group, out, say, table
 from app.client import DocuMindClient, Json
 from app.core.errors import InvalidInput
 from app.core.text import either
 from app.core.types import Rerank, Strategy
 from app.evaluation.arms import AxesBody
 from app.evaluation.cases import in_words, load
-from app.evaluation.collections import DOCUMENTS, from_path, is_collection
+from app.evaluation.collections import EXPECTED, collections_below, from_path
 from app.evaluation.report import (
     SEPARATOR,
     ArmTimings,
@@ -110,9 +110,12 @@ def retrieval(
         body = _searched("retrieval", source, cases, library=library, dataset=dataset, **same)
         _run(body, to, as_json=as_json)
         return
-    found = [one for one in sorted(collections.rglob("*")) if one.is_dir() and is_collection(one)]
+    found, others = collections_below(collections)
+    for one in others:
+        name = one.relative_to(collections)
+        err.print(f"passed over: {name}: no collection; expected {EXPECTED}", markup=False)
     if not found:
-        raise InvalidInput(f"no folder in {str(collections)!r} has a corpus or a {DOCUMENTS}")
+        raise InvalidInput(f"no folder in {str(collections)!r} is a collection: {EXPECTED}")
     for one in found:
         folder = to / one.relative_to(collections) if to else None
         _run(_searched("retrieval", one, None, **same), folder, as_json=as_json)

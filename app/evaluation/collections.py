@@ -1,18 +1,18 @@
 """Read test collections: passages, questions, judgements.
 
-From a folder or from `datasets`, in BEIR layout.
+From a folder or from `datasets`, in BEIR layout, or as `LAYOUTS` are published.
 """
 
 from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from app.core.errors import InvalidInput
 from app.core.ids import regular_file
@@ -21,6 +21,7 @@ from app.core.sentences import sentence_spans
 from app.core.text import tokenise, words
 from app.core.types import Document, Library, RawDocument
 from app.evaluation.cases import CaseBody
+from app.ingest.parsers.blocks import Cell, table_lines
 from app.ingest.parsers.formats import FORMATS
 
 Parity = Literal["even", "odd"]
@@ -115,27 +116,27 @@ class Collection:
 
 
 def from_path(folder: Path) -> Collection:
-    """Read a folder in BEIR layout, Parquet or JSON lines, or one of documents with questions."""
+    """Read a folder by the first of `LAYOUTS` whose files stand there.
+
+    Raises:
+        InvalidInput: It is no folder, has no such files, or a row is not as the layout says.
+    """
     if not folder.is_dir():
+        raise InvalidInput(f"{str(folder)!r} is no folder; a collection has {EXPECTED}")
+    read = _layout_of(folder)
+    if read is None:
+        raise InvalidInput(f"no collection in {folder.name!r}; expected {EXPECTED}")
+    try:
+        return read(folder)
+    except (LookupError, TypeError) as exc:
         raise InvalidInput(
-            f"{str(folder)!r} is no folder; a collection has corpus.jsonl, queries.jsonl and"
-            " qrels.tsv"
-        )
-    if any(folder.glob("corpus*.parquet")) or any(folder.glob("corpus/*.parquet")):
-        return from_datasets(str(folder))
-    if (folder / DOCUMENTS).is_file():
-        return from_documents(folder)
-    return from_folder(folder)
+            f"a row of {folder.name!r} is not as its layout says: {exc!r}; docs/evaluation.md has"
+            " the fields"
+        ) from exc
 
 
 DOCUMENTS = "questions.json"
 """Questions about the other files of its folder, whole documents of any format."""
-
-
-def is_collection(folder: Path) -> bool:
-    """Return whether `from_path` is meant to read a folder."""
-    names = ("corpus.jsonl", "corpus*.parquet", "corpus/*.parquet", DOCUMENTS)
-    return any(path.is_file() for name in names for path in folder.glob(name))
 
 
 def from_documents(folder: Path) -> Collection:
@@ -149,7 +150,7 @@ def from_documents(folder: Path) -> Collection:
     rows = _rows(folder / DOCUMENTS)
     suffixes = {suffix for one in FORMATS.values() for suffix in one.suffixes}
     files = [one for one in sorted(folder.iterdir()) if one.suffix.lower() in suffixes]
-    files = [one for one in files if one.name not in (DOCUMENTS, "README.md")]
+    files = [one for one in files if one.name not in (DOCUMENTS, README)]
     named = {str(row["file"]) for row in rows if row["file"] is not None}
     if missing := sorted(named - {one.name for one in files}):
         raise InvalidInput(
@@ -208,8 +209,8 @@ def from_folder(folder: Path) -> Collection:
         )
     return _assemble(
         folder.name,
-        _json_lines(folder / "corpus.jsonl"),
-        _json_lines(folder / "queries.jsonl"),
+        json_lines(folder / "corpus.jsonl", "_id", "text"),
+        json_lines(folder / "queries.jsonl", "_id", "text"),
         _judgements(qrels),
     )
 
@@ -292,22 +293,19 @@ def _question(row: Mapping[str, object], line: int) -> TestQuestion:
     )
 
 
-def _json_lines(path: Path) -> Iterator[Mapping[str, object]]:
+def json_lines(path: Path, *fields: str) -> Iterator[Mapping[str, Any]]:
+    """Yield the objects of a file of JSON lines, each of which must have these fields."""
     try:
         with regular_file(path, MOST_BYTES).open(encoding="utf-8") as lines:
             for number, line in enumerate(lines, start=1):
                 if line.strip():
                     row = json.loads(line)
-                    if not isinstance(row, dict) or "_id" not in row or "text" not in row:
-                        raise InvalidInput(
-                            f"line {number} of {path.name!r} is not an object with '_id' and 'text'"
-                        )
+                    if not isinstance(row, dict) or not set(fields) <= row.keys():
+                        has = f" with {' and '.join(map(repr, fields))}" if fields else ""
+                        raise InvalidInput(f"line {number} of {path.name!r} is not an object{has}")
                     yield row
     except OSError as exc:
-        raise InvalidInput(
-            f"{path.name!r} cannot be read; a collection has corpus.jsonl, queries.jsonl and"
-            " qrels.tsv"
-        ) from exc
+        raise InvalidInput(f"{path.name!r} cannot be read; a collection has {EXPECTED}") from exc
     except json.JSONDecodeError as exc:
         raise InvalidInput(f"{path.name!r} is not JSON Lines: {exc}") from exc
 
@@ -327,6 +325,143 @@ def _judgements(path: Path) -> Iterator[tuple[str, str, int]]:
                 f"line {number} of {path.name!r} is {line!r}; expected question, passage, grade by"
                 " tabs"
             ) from exc
+
+
+# Layouts that collections are published in.
+
+Asked = tuple[TestQuestion, Sequence[str]]
+"""A question, and the passages that answer it."""
+README = "README.md"
+"""Says what a folder has, and is no text of it."""
+
+
+def from_texts(folder: Path) -> Collection:
+    """Read `*.md` and `questions.jsonl`: `question`, the `corpus` that answers, `references`."""
+    files = sorted(one for one in folder.glob("*.md") if one.name != README)
+    texts = [
+        TestPassage(one.stem, "", regular_file(one, MOST_BYTES).read_text("utf-8")) for one in files
+    ]
+    return _of(folder, texts, _numbered(folder, "corpus", "references", "content"))
+
+
+def from_papers(folder: Path) -> Collection:
+    """Read `documents.jsonl` and `questions.jsonl`: `question`, its `doc`, and `answers` in it."""
+    rows = json_lines(folder / "documents.jsonl")
+    texts = [TestPassage(str(row["_id"]), "", str(row["text"])) for row in rows]
+    return _of(folder, texts, _numbered(folder, "doc", "answers", "text"))
+
+
+def _numbered(folder: Path, place: str, spans: str, key: str) -> Iterator[Asked]:
+    for line, row in enumerate(json_lines(folder / "questions.jsonl"), start=1):
+        answers = strings_of(row[spans], key)
+        yield TestQuestion(str(line), str(row["question"]), line, answers), [str(row[place])]
+
+
+def from_tables(folder: Path) -> Collection:
+    """Read `tables.jsonl`: a table with its titles and a question on each line."""
+    passages, asked = [], []
+    for line, row in enumerate(json_lines(folder / "tables.jsonl"), start=1):
+        name = str(row["feta_id"])
+        text = "\n".join([str(row["table_section_title"]), "", *_lines_of(row["table_array"])])
+        passages.append(TestPassage(name, str(row["table_page_title"]), text))
+        asked.append((TestQuestion(name, str(row["question"]), line), [name]))
+    return _of(folder, passages, asked)
+
+
+def from_contexts(folder: Path) -> Collection:
+    """Read `contexts.jsonl`: a table, its paragraphs and its questions on each line.
+
+    A number that has to be calculated is no answer: it stands in no passage.
+    """
+    passages = []
+    asked: list[Asked] = []
+    for row in json_lines(folder / "contexts.jsonl"):
+        name = str(row["table"]["uid"])
+        paragraphs = strings_of(row["paragraphs"], "text")
+        text = "\n\n".join(["\n".join(_lines_of(row["table"]["table"])), *paragraphs])
+        passages.append(TestPassage(name, "", text))
+        for one in row["questions"]:
+            answers, line = strings_of(one["answer"]), len(asked) + 1
+            asked.append((TestQuestion(one["uid"], one["question"], line, answers), [name]))
+    return _of(folder, passages, asked)
+
+
+def from_conversations(folder: Path) -> Collection:
+    """Read `tasks.jsonl`: the last question of each conversation, without what came before it."""
+    passages: dict[str, str] = {}
+    asked = []
+    for line, task in enumerate(json_lines(folder / "tasks.jsonl"), start=1):
+        contexts = {str(one["document_id"]): str(one["text"]) for one in task["contexts"]}
+        passages |= contexts
+        said = [str(turn["text"]) for turn in task["input"] if turn["speaker"] == "user"]
+        answerable = bool({"ANSWERABLE", "PARTIAL"} & set(task["answerability"]))
+        question = TestQuestion(str(task["task_id"]), said[-1], line, answerable=answerable)
+        asked.append((question, list(contexts)))
+    return _of(folder, [TestPassage(name, "", text) for name, text in passages.items()], asked)
+
+
+def strings_of(value: object, key: str = "") -> tuple[str, ...]:
+    """Return the strings of a list, or under a key of its objects; those without a word left out.
+
+    A value that is no list has none.
+    """
+    if not isinstance(value, list):
+        return ()
+    found = (str(one[key]) if key else str(one) for one in value)
+    return tuple(text for text in found if words(text))
+
+
+def _lines_of(table: Sequence[Sequence[str]]) -> list[str]:
+    return table_lines([[Cell(cell) for cell in row] for row in table])
+
+
+def _of(folder: Path, passages: Sequence[TestPassage], asked: Iterable[Asked]) -> Collection:
+    pairs = list(asked)
+    known = {passage.id for passage in passages}
+    if missing := [name for _, names in pairs for name in names if name not in known]:
+        raise InvalidInput(f"{folder.name!r} asks about {missing[0]!r}, which is no text of it")
+    relevance = {question.id: dict.fromkeys(names, 1) for question, names in pairs}
+    return Collection(
+        folder.name, tuple(passages), tuple(question for question, _ in pairs), relevance
+    )
+
+
+LAYOUTS: Mapping[tuple[str, ...], Callable[[Path], Collection]] = {
+    ("corpus*.parquet",): lambda folder: from_datasets(str(folder)),
+    ("corpus/*.parquet",): lambda folder: from_datasets(str(folder)),
+    (DOCUMENTS,): from_documents,
+    ("corpus.jsonl",): from_folder,
+    ("documents.jsonl", "questions.jsonl"): from_papers,
+    ("*.md", "questions.jsonl"): from_texts,
+    ("tables.jsonl",): from_tables,
+    ("contexts.jsonl",): from_contexts,
+    ("tasks.jsonl",): from_conversations,
+}
+"""The files that a layout is known by, and what reads it; the first whose files are there."""
+EXPECTED = ", or ".join(" and ".join(names) for names in LAYOUTS)
+
+
+def _layout_of(folder: Path) -> Callable[[Path], Collection] | None:
+    def has(name: str) -> bool:
+        return any(path.is_file() and path.name != README for path in folder.glob(name))
+
+    return next((read for names, read in LAYOUTS.items() if all(map(has, names))), None)
+
+
+def collections_below(folder: Path) -> tuple[list[Path], list[Path]]:
+    """Return the folders below that `from_path` reads, and the outermost others that have files.
+
+    Folders inside a collection, and those around one, are neither.
+    """
+    folders = [one for one in sorted(folder.rglob("*")) if one.is_dir()]
+    found = [one for one in folders if _layout_of(one)]
+    around = {parent for one in found for parent in (one, *one.parents)}
+    others: list[Path] = []
+    for one in folders:
+        inside = any(known in one.parents for known in (*found, *others))
+        if one not in around and not inside and any(path.is_file() for path in one.iterdir()):
+            others.append(one)
+    return found, others
 
 
 # Make test collections of the documents of a library.

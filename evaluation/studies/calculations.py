@@ -27,13 +27,13 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import cast
 
 import httpx
 
+from app.evaluation.collections import json_lines
 from evaluation.lib.served import Served, write
 from evaluation.lib.workbench import arguments
-from evaluation.studies.extractive import rows, share
+from evaluation.studies.extractive import share
 
 COMMAND = "python -m evaluation.studies.calculations"
 Json = Mapping[str, object]
@@ -69,31 +69,25 @@ class Table:
 
 
 def of_tatqa(data: Path) -> Iterator[Table]:
-    for context in rows(data / "foreign" / "tatqa" / "contexts.jsonl"):
-        asked = cast("Sequence[Json]", context["questions"])
-        prose = cast("Sequence[Json]", context["paragraphs"])
+    for context in json_lines(data / "foreign" / "tatqa" / "contexts.jsonl"):
+        asked = [
+            Question(
+                one["question"], KINDS[one["answer_type"]], one["answer"], partial(is_right, one)
+            )
+            for one in context["questions"]
+        ]
         yield Table(
-            cast("Grid", cast("Json", context["table"])["table"]),
-            [
-                Question(
-                    str(one["question"]),
-                    KINDS[str(one["answer_type"])],
-                    one["answer"],
-                    partial(is_right, one),
-                )
-                for one in asked
-            ],
-            [str(one["text"]) for one in prose],
+            context["table"]["table"], asked, [one["text"] for one in context["paragraphs"]]
         )
 
 
 def of_fetaqa(data: Path) -> Iterator[Table]:
     """Yield tables whose reference answer names a value of them that the question does not."""
-    for row in rows(data / "foreign" / "fetaqa" / "tables.jsonl"):
-        grid = cast("Grid", row["table_array"])
+    for row in json_lines(data / "foreign" / "fetaqa" / "tables.jsonl"):
+        grid = row["table_array"]
         question, answer = str(row["question"]), plain(str(row["answer"]))
         named: dict[str, int] = {}
-        for line, column in cast("Sequence[tuple[int, int]]", row["highlighted_cell_ids"]):
+        for line, column in row["highlighted_cell_ids"]:
             value = plain(grid[line][column])
             if line and value and holds(answer, value) and not holds(plain(question), value):
                 named.setdefault(value, line)

@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from app.core.sentences import sentence_spans
 from app.core.types import Verdict
-from app.evaluation.collections import from_folder
+from app.evaluation.collections import from_folder, json_lines
 from app.evaluation.metrics import bootstrap_interval
 from app.generation.prompts import GenerationOptions
 from app.generation.reading import Claim, ReadPassage
@@ -64,8 +64,7 @@ class Summary:
 def summaries(folder: Path, judge: SupportModel) -> Iterator[Summary]:
     """Yield each domain's summaries, compared; untouched sentences count a third."""
     for path in sorted(folder.glob("*.jsonl")):
-        for line in path.read_text(encoding="utf-8").splitlines():
-            row = json.loads(line)
+        for row in json_lines(path):
             left = {
                 row["original_summary"][start:end]
                 for start, end in sentence_spans(row["original_summary"])

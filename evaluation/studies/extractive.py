@@ -17,7 +17,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -30,10 +29,12 @@ from app.core.trace import Trace
 from app.core.types import Evidence, Filters, Library
 from app.evaluation.collections import (
     Collection,
-    TestPassage,
     TestQuestion,
     from_documents,
     from_folder,
+    from_path,
+    json_lines,
+    strings_of,
 )
 from app.evaluation.metrics import bootstrap_interval
 from app.evaluation.report import ReportProvenance
@@ -52,7 +53,6 @@ from app.generation.quote_features import (
 from app.generation.quoting import ExtractiveModel, Weighing
 from app.ingest.embedding import fingerprint_of
 from app.ingest.names import IngestOptions
-from app.ingest.parsers.blocks import Cell, table_lines
 from app.models.embedding import RememberedEncoder
 from app.models.minilm import MiniLmEmbedder
 from app.retrieval.request import RetrievalOptions, SearchRequest
@@ -169,78 +169,51 @@ def judged(data: Path, name: str, most: int) -> Asked:
 def clapnq(data: Path) -> Asked:
     """Return real questions, half of which the passage found for them does not answer."""
     folder = data / "foreign" / "clapnq"
-    spans = {str(row["_id"]): _texts(row.get("spans")) for row in rows(folder / "queries.jsonl")}
+    rows = json_lines(folder / "queries.jsonl")
+    spans = {str(row["_id"]): strings_of(row.get("spans")) for row in rows}
     whole = from_folder(folder)
     return Asked(whole, tuple(Asking(q, spans[q.id] or q.answers) for q in whole.questions))
 
 
 def chunking(data: Path) -> Asked:
     """Return questions about three long texts."""
-    folder = data / "foreign" / "chunking"
-    texts = tuple(
-        TestPassage(path.stem, "", path.read_text("utf-8")) for path in sorted(folder.glob("*.md"))
-    )
-    asked = [
-        Asking(
-            TestQuestion(str(line), str(row["question"]), line),
-            _texts(row["references"], "content"),
-        )
-        for line, row in enumerate(rows(folder / "questions.jsonl"), start=1)
-    ]
-    return Asked(Collection("chunking", texts, (), {}), tuple(asked))
+    found = from_path(data / "foreign" / "chunking")
+    return Asked(found, tuple(Asking(one, one.answers) for one in found.questions))
 
 
 def covidqa(data: Path, most: int) -> Asked:
     """Return every second question about whole papers, each with its paper."""
-    folder = data / "foreign" / "covidqa"
-    texts = tuple(
-        TestPassage(str(row["_id"]), "", str(row["text"]))
-        for row in rows(folder / "documents.jsonl")
-    )
-    asked = [
+    found = from_path(data / "foreign" / "covidqa")
+    asked = (
         Asking(
-            TestQuestion(str(n), str(row["question"]), n),
-            _texts(row["answers"], "text"),
-            document=str(row["doc"]),
+            replace(one, id=str(n), line=n),
+            one.answers,
+            document=next(iter(found.relevance[one.id])),
         )
-        for n, row in enumerate(rows(folder / "questions.jsonl")[::2])
-    ]
-    return Asked(Collection("covidqa", texts, (), {}), tuple(asked[:most]))
+        for n, one in enumerate(found.questions[: 2 * most : 2])
+    )
+    return Asked(found, tuple(asked))
 
 
 def tables(data: Path) -> Asked:
     """Return questions about tables; a span is what one row says of them."""
-    passages, asked = [], []
-    for line, row in enumerate(rows(data / "foreign" / "fetaqa" / "tables.jsonl"), start=1):
-        cells = cast("list[list[str]]", row["table_array"])
-        grid = [[Cell(cell) for cell in line] for line in cells]
-        text = "\n".join([str(row["table_section_title"]), "", *table_lines(grid)])
-        passages.append(TestPassage(str(row["feta_id"]), str(row["table_page_title"]), text))
+    folder, asked = data / "foreign" / "fetaqa", []
+    found = from_path(folder)
+    for question, row in zip(found.questions, json_lines(folder / "tables.jsonl"), strict=True):
         wanted: dict[int, list[str]] = {}
-        for at, column in cast("list[tuple[int, int]]", row["highlighted_cell_ids"]):
-            wanted.setdefault(at, []).append(cells[at][column])
+        for at, column in row["highlighted_cell_ids"]:
+            wanted.setdefault(at, []).append(row["table_array"][at][column])
         spans = tuple(" ".join(held) for at, held in wanted.items() if at > 0)
         if spans:
-            question = TestQuestion(str(row["feta_id"]), str(row["question"]), line)
             asked.append(Asking(question, spans))
-    return Asked(Collection("fetaqa", tuple(passages), (), {}), tuple(asked))
+    return Asked(found, tuple(asked))
 
 
 def conversations(data: Path) -> Asked:
     """Return conversations' last questions; corpus: all passages."""
-    tasks = rows(data / "foreign" / "mtragun" / "tasks.jsonl")
-    passages = {
-        str(c["document_id"]): str(c["text"]) for task in tasks for c in _dicts(task["contexts"])
-    }
-    texts = tuple(TestPassage(name, "", text) for name, text in passages.items())
-    asked = []
-    for line, task in enumerate(tasks, start=1):
-        said = [str(turn["text"]) for turn in _dicts(task["input"]) if turn["speaker"] == "user"]
-        answerable = bool({"ANSWERABLE", "PARTIAL"} & set(_texts(task["answerability"])))
-        relevant = frozenset(str(c["document_id"]) for c in _dicts(task["contexts"]))
-        question = TestQuestion(str(task["task_id"]), said[-1], line, answerable=answerable)
-        asked.append(Asking(question, relevant=relevant))
-    return Asked(Collection("mtragun", texts, (), {}), tuple(asked))
+    found = from_path(data / "foreign" / "mtragun")
+    asked = (Asking(q, relevant=frozenset(found.relevance[q.id])) for q in found.questions)
+    return Asked(found, tuple(asked))
 
 
 def whole(data: Path) -> Asked:
@@ -253,23 +226,6 @@ def whole(data: Path) -> Asked:
         for one in collection.questions
     )
     return Asked(collection, tuple(asked))
-
-
-def rows(path: Path) -> list[Mapping[str, object]]:
-    """Return the rows of a file of JSON lines."""
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
-
-
-def _dicts(value: object) -> Sequence[Mapping[str, object]]:
-    assert isinstance(value, list)
-    return value
-
-
-def _texts(value: object, key: str = "") -> tuple[str, ...]:
-    if not isinstance(value, list):
-        return ()
-    found = (str(one[key]) if key else str(one) for one in value)
-    return tuple(text for text in found if words(text))
 
 
 TOP_K = 5

@@ -250,12 +250,16 @@ def test_every_collection_below_a_folder_is_measured(shell: Shell, tmp_path: Pat
         asked = [{"id": "q", "question": "Who built the mill?", "file": "mill.md"}]
         (folder / "questions.json").write_text(json.dumps(asked))
     (tmp_path / "given" / "deeper" / "corpus.py").write_text("a program beside them\n")
+    (tmp_path / "given" / "scans").mkdir()
+    (tmp_path / "given" / "scans" / "letter.pdf").write_bytes(b"%PDF")
     made = tmp_path / "made"
     code, printed, complaint = shell.run(
         "evaluate", "retrieval", "--collections", str(tmp_path / "given"), "--out", str(made)
     )
     assert code == 0, complaint
     assert printed.count("1 questions, 2 documents") == 2
+    (over,) = [line for line in complaint.splitlines() if line.startswith("passed over")]
+    assert over.startswith("passed over: scans: no collection; expected corpus")
     report = json.loads((made / "deeper" / "two" / "report.json").read_text("utf-8"))
     assert report["experiments"][0]["arms"][0]["measures"]["nDCG@10"]["mean"] == 1.0
     assert (made / "one" / "qrels").read_text("utf-8") == "q 0 mill.md 1\n"
