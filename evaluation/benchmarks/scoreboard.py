@@ -493,6 +493,18 @@ def elsewhere() -> list[str]:
         for what, found in _report("documents")["pdf"].items()
         if what != _ROWS_BARE and not what.startswith(_ROWS)
     ]
+    shared = _report("load_shared")
+    figures = shared["figures"]
+    modes = f"shared mode beside the embedded server, {figures['chunks']:,.0f} chunks"
+    eight = "8 clients, questions/s"
+    rows += [
+        ("load_shared", f"{modes}: time of a question", shared["lines"][0]["measured"]),
+        (
+            "load_shared",
+            f"{modes}: questions a second of eight clients",
+            figures[f"shared: {eight}"] / figures[f"embedded: {eight}"],
+        ),
+    ]
     lines = ["| report | figure | |", "|---|---|---|"]
     lines += [f"| [{name}]({name}.md) | {what} | {value:.3g} |" for name, what, value in rows]
     return ["", "## What the others have no counterpart of", "", *lines]
