@@ -10,7 +10,7 @@ import webbrowser
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 from rich.console import Console
@@ -31,6 +31,9 @@ from app.core.text import either
 from app.core.types import Library, LibraryName
 from app.settings import Settings
 from app.storage.files.lock import DirectoryLock, owner
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
 
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -232,7 +235,8 @@ def late(module: str) -> Any:  # noqa: ANN401  # a module
     return importlib.import_module(f"app.{module}")
 
 
-def make_app(settings: Settings, lock: DirectoryLock, **told: Callable[..., None]) -> Any:  # noqa: ANN401  # an ASGI app
-    """Return the HTTP application of a locked data directory; `told`: on_ready, on_failure."""
+def make_app(settings: Settings, lock: DirectoryLock, **told: Callable[..., None]) -> ASGIApp:
+    """Return the ASGI application of a locked data directory; `told`: on_ready, on_failure."""
     build = partial(late("bootstrap").build_services, lock=lock)
-    return late("api.app").create_app(settings, build=build, local_key=lock.key, **told)
+    app: ASGIApp = late("api.app").create_app(settings, build=build, local_key=lock.key, **told)
+    return app

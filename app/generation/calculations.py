@@ -111,8 +111,9 @@ _DAY = re.compile(
     r" ?\d{1,2}\b,?"
 )
 _FIGURE = re.compile(
-    r"[^\w(+\-\u2212]{0,3}(?:[A-Z]{0,3}[$\u20ac\u00a3\u00a5]\s*)?(?P<open>\()?\s*(?P<minus>[-\u2212])?"
-    r"\s*[$\u20ac\u00a3\u00a5]?\s*(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)\s*(?P<percent>%)?"
+    r"[^\w(+\-\u2212]{0,3}(?:[A-Z]{0,3}[$\u20ac\u00a3\u00a5]\s*)?(?P<open>\()?\s*"
+    r"(?P<minus>[-\u2212])?\s*[$\u20ac\u00a3\u00a5]?\s*"
+    r"(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)\s*(?P<percent>%)?"
     r"\s*(?P<close>\))?\s*(?P<after>%|\D{0,12})"
 )
 _MOST_DIGITS = 18

@@ -24,11 +24,11 @@ _CHOICE = re.compile(
 _BOUNDS = re.compile(
     r"\b(?:may|might|could|would|should|can|perhaps|possibly|probably|likely|unlikely|if|unless"
     r"|until|except|although|though|but|however|claim(?:s|ed)?|believed?|thought|said|alleged\w*"
-    r"|report(?:s|ed|edly)|suggest(?:s|ed)?|plan(?:s|ned)?|proposed?|intend(?:s|ed)?|expected|hoped?"
-    r"|almost|nearly|only|some|few|most|many|rarely|seldom|partly|often|sometimes|usually|all|every"
-    r"|always|ever|any|no longer|unknown|unclear|whether|former|formerly|once|instead|rather"
-    r"|reject(?:s|ed)?|den(?:y|ies|ied)|fail(?:s|ed)?|refus(?:e|es|ed)|hardly|barely|scarcely"
-    r"|used to)\b",
+    r"|report(?:s|ed|edly)|suggest(?:s|ed)?|plan(?:s|ned)?|proposed?|intend(?:s|ed)?|expected"
+    r"|hoped?|almost|nearly|only|some|few|most|many|rarely|seldom|partly|often|sometimes|usually"
+    r"|all|every|always|ever|any|no longer|unknown|unclear|whether|former|formerly|once|instead"
+    r"|rather|reject(?:s|ed)?|den(?:y|ies|ied)|fail(?:s|ed)?|refus(?:e|es|ed)|hardly|barely"
+    r"|scarcely|used to)\b",
     re.IGNORECASE,
 )
 """Words that bound or report what a sentence says: both sides have them, or nothing is settled."""

@@ -16,7 +16,8 @@ from app.ingest.parsers.sniffing import decode
 
 _COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%[^\n]*\n?[ \t]*")
 _VERBATIM = re.compile(
-    r"\\(begin|end)\{(verbatim|lstlisting|minted|Verbatim)\*?\}(?:\[[^\]\n]{0,200}\])?(?:\{\w+\})?\n?"
+    r"\\(begin|end)\{(verbatim|lstlisting|minted|Verbatim)\*?\}(?:\[[^\]\n]{0,200}\])?"
+    r"(?:\{\w+\})?\n?"
 )
 _FORMULAS = "equation align gather multline displaymath math eqnarray alignat flalign".split()
 _LISTS = {"itemize": "-", "enumerate": "1", "description": "", "thebibliography": ""}
@@ -54,9 +55,9 @@ _REFERENCE = re.compile(r"\\(?:eq|auto|page|c|C|name)?ref\*?\{([^{}]*)\}")
 _UNSEEN = re.compile(
     r"\\(?:label|vspace|hspace|includegraphics|bibliography|bibliographystyle|input|include|index"
     r"|pagestyle|thispagestyle|setlength|addtolength|setcounter|usepackage|cellcolor|rowcolor)\*?"
-    r"(?:\[[^\]\n]{0,200}\])*\{[^{}]*\}(?:\{[^{}]*\})?|\\(?:centering|noindent|hline|toprule|midrule"
-    r"|bottomrule|small|large|footnotesize|clearpage|newpage|tableofcontents|appendix)(?![a-zA-Z])"
-    r"|\\(?:cline|cmidrule)(?:\([^()]*\))?\{[^{}]*\}"
+    r"(?:\[[^\]\n]{0,200}\])*\{[^{}]*\}(?:\{[^{}]*\})?|\\(?:centering|noindent|hline|toprule"
+    r"|midrule|bottomrule|small|large|footnotesize|clearpage|newpage|tableofcontents|appendix)"
+    r"(?![a-zA-Z])|\\(?:cline|cmidrule)(?:\([^()]*\))?\{[^{}]*\}"
 )
 _SCRIPT = re.compile(r"\\text(super|sub)script\{([^{}]*)\}")
 _MACRO = re.compile(rf"\\(?:re)?newcommand\*?\{{?\\([a-zA-Z]+)\}}?(?!\s*\[){_ARGUMENT}")

@@ -38,8 +38,9 @@ def parse_plain(content: bytes, *_: object) -> ParsedDocument:
 _BRACES = (
     r"(?:(?:export|default|public|private|protected|internal|static|abstract|final|sealed|async|pub"
     r"(?:\([a-z]+\))?|unsafe|open|data|override|inline|extern|constexpr|partial)[ ]+){0,6}"
-    r"(?:function\*?|func|fun|fn|class|interface|struct|enum|trait|impl|object|record|namespace|module"
-    r"|protocol|extension|type|contract|union)\b[^\n;]*|(?!(?:else|return|new|throw|case|if|for|while|switch)\b)"
+    r"(?:function\*?|func|fun|fn|class|interface|struct|enum|trait|impl|object|record|namespace"
+    r"|module|protocol|extension|type|contract|union)\b[^\n;]*"
+    r"|(?!(?:else|return|new|throw|case|if|for|while|switch)\b)"
     r"[A-Za-z_][\w:<>*&,\[\] ]{0,120}[ *&]"
     r"[A-Za-z_~][\w:~]*\([^\n;]*\{[^\n]*"
 )

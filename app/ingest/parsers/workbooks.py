@@ -319,8 +319,9 @@ def _moment(serial: float, code: str, is_1904: bool) -> str:
         hours, rest = divmod(seconds, 3_600)
         minutes, rest = divmod(rest, 60)
         return f"{hours:02}:{minutes:02}" + (f":{rest:02}" if rest else "")
-    epoch = datetime.datetime(1904, 1, 1) if is_1904 else datetime.datetime(1899, 12, 30)  # noqa: DTZ001
-    return moment(epoch + datetime.timedelta(seconds=seconds), has_time=has_time)
+    epoch = datetime.date(1904, 1, 1) if is_1904 else datetime.date(1899, 12, 30)
+    begun = datetime.datetime.combine(epoch, datetime.time())
+    return moment(begun + datetime.timedelta(seconds=seconds), has_time=has_time)
 
 
 def moment(value: datetime.datetime, *, has_time: bool = True) -> str:

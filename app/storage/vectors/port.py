@@ -40,7 +40,7 @@ class VectorStore(Protocol):
       The next call after an error may work again.
     """
 
-    def prepare(self, collection: str, expected: int, sample: Callable[[int], FloatArray]) -> None:  # noqa: ARG002
+    def prepare(self, collection: str, expected: int, sample: Callable[[int], FloatArray]) -> None:
         """Get ready for a collection that is filled next, where a store has to.
 
         Args:
@@ -71,7 +71,7 @@ class VectorStore(Protocol):
         """Remove vectors; ids and collections that are unknown are fine."""
         ...
 
-    def flush(self, collection: str, *, at_once: bool) -> bool:  # noqa: ARG002
+    def flush(self, collection: str, *, at_once: bool) -> bool:
         """Write what a collection has in memory only, at once or when it is much.
 
         Returns:

@@ -88,7 +88,7 @@ class WordIndex(Protocol):
         """Give back the space of what was removed, as far as the index does."""
         return
 
-    def set_background(self, background: bool) -> None:  # noqa: ARG002
+    def set_background(self, background: bool) -> None:
         """Set low priority of the work to come; call with empty queue."""
         return
 
