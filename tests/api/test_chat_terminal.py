@@ -136,8 +136,7 @@ def test_control_c_stops_the_answer_and_only_the_answer(room: Room) -> None:
         terminal.expect("> ")
         terminal.type("half a line")
         terminal.expect("half a line")  # before that, nothing reads keys yet
-        terminal.type(CTRL_C)
-        terminal.expect("/quit leaves")
+        terminal.press(CTRL_C, "/quit leaves")
         room.models.model = ScriptedGenerator("Copper melts at 1085 degrees Celsius [1].")
         terminal.line("When does copper melt?")
         terminal.expect("Copper melts at 1085 degrees Celsius [1].")

@@ -77,6 +77,20 @@ class Terminal:
         before, self._read = self._read, at + len(text)
         return self.seen[before : self._read]
 
+    def press(self, key: str, until: str, timeout_s: float = 30.0) -> str:
+        """Press a key, once more each second, until a text has been printed.
+
+        CPython's readline sees a signal that comes between two of its reads at the next key only.
+        """
+        deadline = time.monotonic() + timeout_s
+        while True:
+            self.type(key)
+            try:
+                return self.expect(until, 1.0)
+            except AssertionError:
+                if time.monotonic() > deadline:
+                    raise
+
     def end(self, timeout_s: float = 20.0) -> int:
         """Read to the end and return the exit code."""
         deadline = time.monotonic() + timeout_s
