@@ -102,14 +102,40 @@ def test_a_list_in_running_text_is_quoted_to_the_end_of_its_last_paragraph() -> 
     assert chosen[0] == alone[0]
 
 
-@pytest.mark.parametrize("parted", [True, False])
-def test_a_far_worse_sentence_is_left_out(parted: bool) -> None:
+@pytest.mark.parametrize(
+    ("question", "parted", "score", "quoted"),
+    [
+        ("What is a berth?", False, 4.1, 2),
+        ("What is a berth?", False, 3.9, 1),
+        ("What is a berth?", True, 4.1, 2),
+        ("What is a berth?", True, 3.9, 1),
+        ("What are the kinds of berths?", False, 3.9, 2),  # of one document, near or not
+        ("What are the kinds of berths?", True, 3.9, 1),
+    ],
+)
+def test_a_far_worse_sentence_is_left_out(
+    question: str, parted: bool, score: float, quoted: int
+) -> None:
     near, far = "A berth in the harbour costs 9.", "A berth on the ferry is warm and dry."
     found = candidates(evidence(near, far) if parted else evidence(f"{near} {far}"))
-    asked = "What does a berth in the harbour cost?"
-    texts = [one.text for one in choose(asked, found, np.array([9.0, 4.0]))]
-    assert texts == [near]
-    assert len(choose("What is a berth?", found, np.array([9.0, 6.0]))) == 2
+    assert len(choose(question, found, np.array([9.0, score]), room_for(question))) == quoted
+
+
+@pytest.mark.parametrize(
+    ("fourth", "score", "quoted"),
+    [
+        ("Workers painted it in green and white.", 3.0, 4),
+        ("Workers painted it in green and white.", 2.7, 3),  # too far
+        ("Workers sang on it in green and white.", 3.0, 3),  # brings nothing of the question
+    ],
+)
+def test_a_fourth_sentence_is_near_and_brings_more_of_the_question(
+    fourth: str, score: float, quoted: int
+) -> None:
+    text = "The ferry is old but loved. Ten sailors scrubbed the deck. Visitors bring cakes today."
+    found = candidates(evidence(f"{text} {fourth}"))
+    chosen = choose("When was the ferry painted?", found, np.array([5.0, 4.0, 4.0, score]))
+    assert len(chosen) == quoted
 
 
 def test_the_head_of_a_mail_answers_who_wrote_to_whom() -> None:
