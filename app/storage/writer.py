@@ -355,7 +355,11 @@ class CatalogIndexWriter:
             ):
                 self._projector.log.save_into(sql)
                 store_vectors(
-                    sql, library, packed, build, followed=self._projector.log.holds(library, STAGED)
+                    sql,
+                    library,
+                    packed,
+                    build,
+                    followed=self._projector.log.has_mark(library, STAGED),
                 )
 
     def correct(self, library: Library, doc_id: str, metadata: Metadata) -> Document:
