@@ -150,13 +150,11 @@ class SharedLexicalWriter(LexicalWriter):
         """Fill an index next to the one that serves, and exchange them."""
         self.rebuilding = BuildState("rebuilding", 0, total_docs)
         filled = self._shared.beside()
-        meanwhile = Follower(
-            self._log,
-            self._library,
-            REFILL_OF_WORDS,
-            lambda changes: self._replace(gone_by(changes), filled),
-            dense=False,
-        )
+
+        def replay(changes: Sequence[Change]) -> None:
+            self._replace(gone_by(changes), filled)
+
+        meanwhile = Follower(self._log, self._library, REFILL_OF_WORDS, replay)
         meanwhile.start_at(self._log.last())
         try:
             done = 0

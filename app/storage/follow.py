@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from app.core.types import Library
-from app.storage.catalog.changes import Change, ChangeLog
+from app.storage.catalog.changes import MARKS_OF_WORDS, Change, ChangeLog
 
 
 class Follower:
@@ -22,44 +22,35 @@ class Follower:
         library: Library,
         mark: str,
         apply: Callable[[Sequence[Change]], object],
-        flush: Callable[[bool], bool] | None = None,
-        *,
-        dense: bool,
+        flush: Callable[[bool], bool] = lambda _: True,
     ) -> None:
-        """Follow the changes of `library` under a mark.
+        """Follow the changes of `library` under a mark, as `ChangeLog.set_mark` takes it.
 
-        Args:
-            log: Where changes and marks are.
-            library: Whose changes.
-            mark: The name of the mark: a `Projection`, or any other while this process lives.
-            apply: Brings the index through some changes; told again it changes nothing.
-            flush: Makes what was applied durable, if need be (True: at once), and returns whether
-                it is. None where `apply` has done it.
-            dense: Which changes, as `ChangeLog.pending` takes it.
+        `flush` makes durable what `apply` did, if need be (True: at once), and returns whether it
+        is; by default `apply` has done so.
         """
         self._log = log
-        self._library = library
-        self._mark = mark
+        self._of = library, mark
         self._apply = apply
         self._flush = flush
-        self._dense = dense
+        self._dense = mark not in MARKS_OF_WORDS
 
     @property
     def applied(self) -> int:
         """Return the last change that the index has; 0 when it holds nothing that counts."""
-        return self._log.mark(self._library, self._mark)
+        return self._log.mark(*self._of)
 
     def start_at(self, seq: int) -> None:
-        """Follow from this change on: the index holds everything up to it."""
-        self._log.set_mark(self._library, self._mark, seq)
+        """Follow from this change on, which the index holds."""
+        self._log.set_mark(*self._of, seq)
 
     def end(self) -> None:
         """Follow no more; the log keeps nothing for it."""
-        self._log.unmark(self._library, self._mark)
+        self._log.unmark(*self._of)
 
     def step(self, most: int = 1000) -> bool:
         """Apply up to so many changes; return whether there were any."""
-        changes = self._log.pending(self._library, self.applied, dense=self._dense, limit=most)
+        changes = self._log.pending(self._of[0], self.applied, dense=self._dense, limit=most)
         if changes:
             self._apply(changes)
             self.flush(changes[-1].seq, at_once=False)
@@ -72,5 +63,4 @@ class Follower:
 
     def flush(self, applied: int, *, at_once: bool) -> None:
         """Let the index flush, then move the mark to the change that it was brought to."""
-        flushed = self._flush is None or self._flush(at_once)
-        self._log.set_mark(self._library, self._mark, applied, flushed=flushed)
+        self._log.set_mark(*self._of, applied, flushed=self._flush(at_once))

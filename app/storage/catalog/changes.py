@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ STAGED = "staged"
 """The mark of a build that is being made."""
 REFILL_OF_WORDS = "refill of words"
 """The mark of an index of words that is filled next to the one that serves."""
+MARKS_OF_WORDS = ("lexical", REFILL_OF_WORDS)
 
 Kind = Literal["write", "vectors", "remove", "restore", "correct"]
 
@@ -185,8 +187,7 @@ class ChangeLog:
                 stores = [rows.get(store, 0) for store in get_args(StoreKind)]
                 kept = [seq for name, seq in rows.items() if name not in get_args(Projection)]
                 dense = min([max(stores), *kept])
-                lexical = rows.get("lexical", 0)
-                lexical = min(lexical, rows.get(REFILL_OF_WORDS, lexical))
+                lexical = min(rows.get("lexical", 0), rows.get(REFILL_OF_WORDS, sys.maxsize))
                 sql.execute(_APPLIED, {"of": library.value, "lexical": lexical, "dense": dense})
 
     def behind(self, stores: Mapping[Library, StoreKind]) -> list[Library]:

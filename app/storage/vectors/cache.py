@@ -243,7 +243,7 @@ class CachedBuild:
         self._log = loader.log
         self._loader = loader
         mark = f"cache of build {build.number}"
-        self._follower = Follower(loader.log, build.library, mark, self._apply, dense=True)
+        self._follower = Follower(loader.log, build.library, mark, self._apply)
         self.cache: VectorCache | None = None
         """The rows; None while there are none in memory."""
 
@@ -276,12 +276,9 @@ class CachedBuild:
         return cache
 
     def _follow(self, cache: VectorCache) -> None:
-        while True:
-            self._follower.catch_up()
-            embedded = self._loader.embedded(self.build)
-            # Counted after the last change, and nothing was written while it was.
-            if not self._log.pending(self._library, self._follower.applied, dense=True, limit=1):
-                break
+        embedded = self._loader.embedded(self.build)
+        while self._follower.step():
+            embedded = self._loader.embedded(self.build)  # before the look that finds no change
         if cache.count != min(embedded, self._limit()):
             log.warning(
                 "the cache of %s has %d rows, the catalog %d: filling it again",

@@ -139,14 +139,11 @@ class Replica:
     def follower(self, build: Build, mark: str, name: str = "") -> Follower:
         """Return what brings a build's collection, or the one of this name, in step."""
         name = name or self.collection(build)
-        return Follower(
-            self._log,
-            self._library,
-            mark,
-            partial(self._apply, build, name),
-            lambda at_once: self.store.flush(name, at_once=at_once),
-            dense=True,
-        )
+
+        def flush(at_once: bool) -> bool:
+            return self.store.flush(name, at_once=at_once)
+
+        return Follower(self._log, self._library, mark, partial(self._apply, build, name), flush)
 
     def _apply(self, build: Build, name: str, changes: Sequence[Change]) -> None:
         limit = self.limit

@@ -49,13 +49,7 @@ class LexicalWriter:
         self._indexes = indexes
         self._log = loader.log
         self._loader = loader
-        self._follower = Follower(
-            loader.log,
-            library,
-            "lexical",
-            lambda changes: self._replace(gone_by(changes)),
-            dense=False,
-        )
+        self._follower = Follower(loader.log, library, "lexical", self._replay)
         self._writing = loader.database.writers
         self.rebuilding: BuildState | None = None
         """Progress of a running rebuild."""
@@ -203,6 +197,9 @@ class LexicalWriter:
                 self._replace(dict.fromkeys(docs, ()))
             done += len(docs)
             yield done
+
+    def _replay(self, changes: Sequence[Change]) -> None:
+        self._replace(gone_by(changes))
 
     def _replace(
         self, docs: Mapping[int, Sequence[int]], index: WordIndex | None = None
