@@ -12,21 +12,21 @@ must still answer.
 
 from __future__ import annotations
 
-import argparse
 import http.client
 import json
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Literal
 
 from app.client import DocuMindClient, FileToSend
-from evaluation.lib.served import Line, Served, quantile, write
+from evaluation.lib.reports import Line, options, quantile, write
+from evaluation.lib.served import Served
 from tests.fakes.ollama_double import OllamaDouble
 from tests.fakes.ollama_double.models import Fault
 
@@ -165,10 +165,8 @@ def answers_still(url: str, at_once: int) -> int:
     return sum(answered)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=100, help="aborts at each moment")
-    count = parser.parse_args(arguments).count
+def main() -> int:
+    count = options(__doc__, count=(100, "aborts at each moment")).count
     with tempfile.TemporaryDirectory() as name, OllamaDouble() as double:
         folder = Path(name)
         with Served(folder / "data", OLLAMA_BASE_URL=double.url, **SETTINGS) as server:

@@ -23,8 +23,8 @@ from app.evaluation.collections import Collection, from_folder
 from app.generation.prompts import GenerationOptions
 from app.models.minilm import MiniLmEmbedder
 from app.retrieval.request import RetrievalOptions
-from evaluation.lib.served import Line, write
-from evaluation.lib.workbench import SEED, arguments, hash_of, indexed
+from evaluation.lib.reports import COLLECTIONS, SEED, Line, hash_of, options, write
+from evaluation.lib.workbench import indexed
 
 LEAST = 1000
 """Sentences a minute that are asked for."""
@@ -39,9 +39,7 @@ _ASKING = re.compile(
 
 def main() -> int:
     """Measure and write; the exit code says whether both are fast enough."""
-    parser = arguments(__doc__ or "")
-    parser.add_argument("--sentences", type=int, default=1000, help="in the text")
-    given = parser.parse_args()
+    given = options(__doc__, **COLLECTIONS, sentences=(1000, "in the text"))
     squad = from_folder(given.data / "squad").judged()
     text = _text(squad, given.sentences)
     source = "\n\n".join(passage.text for passage in squad.passages[:_SOURCE_PASSAGES])

@@ -16,7 +16,7 @@ from typing import Any
 from app.jobs.bulk import catalog_vector_bytes
 from app.storage.options import stored_bytes
 from evaluation.lib.growth import WIKIPEDIA_CHUNKS
-from evaluation.lib.paths import REPORTS, ROOT
+from evaluation.lib.reports import REPORTS, ROOT
 
 PAGE = ROOT / "docs" / "scale.md"
 COMMAND = "python -m evaluation.benchmarks.scale_page -->"

@@ -42,9 +42,7 @@ from app.retrieval.request import RetrievalOptions, SearchRequest
 from app.retrieval.reranking import LateInteraction
 from evaluation.benchmarks.contest import cpu_s, peak_mb, stored_bytes
 from evaluation.lib.fits import area_under_curve
-from evaluation.lib.paths import REPORTS, ROOT
-from evaluation.lib.served import write
-from evaluation.lib.workbench import SEED, arguments, say
+from evaluation.lib.reports import COLLECTIONS, REPORTS, ROOT, SEED, options, say, write
 from evaluation.studies.whole import ABSENT, documents, is_right, replies
 
 COMMAND = "make scoreboard"
@@ -572,14 +570,16 @@ def page_of(record: Record) -> list[str]:
 
 
 def main() -> None:
-    parser = arguments(__doc__ or "")
-    parser.add_argument("--questions", type=int, default=300, help="most questions of a set")
-    parser.add_argument("--peer", action="append", default=[], help="NAME=PYTHON of a product")
-    parser.add_argument("--trec", type=Path, help="folder for run and qrels files")
-    parser.add_argument("--render", action="store_true", help="write the page again")
-    parser.add_argument("--alone", help="run DocuMind on one set and write --out")
-    parser.add_argument("--out", type=Path)
-    given = parser.parse_args()
+    given = options(
+        __doc__,
+        **COLLECTIONS,
+        questions=(300, "most questions of a set"),
+        peer=((), "NAME=PYTHON of each product", str),
+        trec=(None, "folder for run and qrels files", Path),
+        render=(False, "write the page again"),
+        alone=("", "run DocuMind on one set and write --out"),
+        out=(None, "file of --alone", Path),
+    )
     if given.alone:
         collection = collection_of(given.data, given.alone, given.questions)
         given.out.write_text(json.dumps(take_part(collection, given.cache)), encoding="utf-8")

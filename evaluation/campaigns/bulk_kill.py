@@ -35,8 +35,7 @@ from app.storage.files.durable import Steps
 from app.storage.maintenance.start import catalog_path
 from app.storage.options import IndexOptions
 from app.storage.words.tantivy import TantivyIndex
-from evaluation.lib.paths import ROOT, parser_of
-from evaluation.lib.served import Line, write
+from evaluation.lib.reports import ROOT, Line, options, write
 from scripts.generate_production_corpus import SyntheticEncyclopedia, SyntheticOptions, write_xml
 
 
@@ -234,11 +233,12 @@ def campaign(directory: Path, articles: int, kills: int, seed: int) -> Campaign:
 
 def main() -> int:
     """Run the campaign and write the report; exit 1 when the two differ."""
-    parser = parser_of(__doc__)
-    parser.add_argument("--articles", type=int, default=150_000)
-    parser.add_argument("--kills", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=7)
-    args = parser.parse_args()
+    args = options(
+        __doc__,
+        articles=(150_000, "of the dump"),
+        kills=(20, "of the run"),
+        seed=(7, "of the moments"),
+    )
     with tempfile.TemporaryDirectory(prefix="documind-kill-") as directory:
         result = campaign(Path(directory), args.articles, args.kills, args.seed)
     whole, interrupted = result.whole, result.interrupted

@@ -25,8 +25,8 @@ from app.client import DocuMindClient, Json
 from app.core.ids import document_id
 from app.core.types import Library
 from evaluation.lib.campaign import Clients, checked, own_words
-from evaluation.lib.paths import ROOT, parser_of
-from evaluation.lib.served import Line, Served, quantile, write
+from evaluation.lib.reports import ROOT, Line, options, quantile, write
+from evaluation.lib.served import Served
 
 LIBRARY = Library.PAPERS
 
@@ -435,10 +435,11 @@ KINDS = {
 
 def main() -> int:
     """Run, report, and exit 1 when a promise was broken."""
-    parser = parser_of(__doc__)
-    parser.add_argument("--mixed", type=int, metavar="N", help="N clients that each do everything")
-    parser.add_argument("--seconds", type=float, default=180.0)
-    args = parser.parse_args()
+    args = options(
+        __doc__,
+        mixed=(0, "clients that each do everything"),
+        seconds=(180.0, "how long they work"),
+    )
     shares = {f"c{n}": MIXED for n in range(args.mixed)} if args.mixed else APART
     with tempfile.TemporaryDirectory(prefix="documind-concurrency-") as temporary:
         tally, faults = trial(Path(temporary), shares, args.seconds)

@@ -25,9 +25,9 @@ from app.core.errors import Busy, DocuMindError, NotFound, ProviderUnreachable
 from app.core.types import Library
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
-from evaluation.lib.campaign import Clients, Killer, Step, deadline, tell, working_in
-from evaluation.lib.paths import parser_of, resumable
-from evaluation.lib.served import Line, Served, quantile, write
+from evaluation.lib.campaign import Clients, Killer, Step, deadline, working_in
+from evaluation.lib.reports import PARTS, Line, options, quantile, say, write
+from evaluation.lib.served import Served
 from evaluation.lib.vector_checks import differences
 
 Level = Literal["accepted", "text", "vectors"]
@@ -513,7 +513,7 @@ class Campaign:
                 self._save()
             if self.tally.kills % 10 == 0:
                 acknowledged = sum(self.promises.acknowledged.values())
-                tell(
+                say(
                     f"{self.tally.kills} kills, {self.tally.kills_in_open_writes} in open writes,"
                     f" {acknowledged} acknowledged, {len(self.tally.broken)} broken"
                 )
@@ -608,15 +608,12 @@ LONGEST_LOAD_S = 2.0
 
 def main() -> int:
     """Run the campaign or a part; exit 1 if a promise broke or it was too small."""
-    parser = parser_of(__doc__)
-    parser.add_argument("--kills", type=int, default=KILLS)
-    parser.add_argument("--seed", type=int, default=11)
-    args = resumable(parser)
+    args = options(__doc__, **PARTS, kills=(KILLS, "in all"), seed=(11, "of all choices"))
     with working_in(args.dir, "crash") as folder:
         campaign = Campaign(folder, seed=args.seed, longest_load_s=LONGEST_LOAD_S)
         campaign.run(args.kills, until=deadline(args.minutes))
         if campaign.tally.kills < args.kills:
-            tell(f"{campaign.tally.kills} of {args.kills} kills so far")
+            say(f"{campaign.tally.kills} of {args.kills} kills so far")
             return 0
         asked, vectors = campaign.finish()
         return report(campaign.tally, campaign.promises, asked, vectors)

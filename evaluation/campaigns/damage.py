@@ -33,9 +33,9 @@ from app.ingest.names import IngestOptions
 from app.models.minilm import MiniLmEmbedder
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
-from evaluation.lib.campaign import deadline, tell, working_in
-from evaluation.lib.paths import ROOT, parser_of, resumable
-from evaluation.lib.served import Line, Served, quantile, write
+from evaluation.lib.campaign import deadline, working_in
+from evaluation.lib.reports import PARTS, ROOT, Line, options, quantile, say, write
+from evaluation.lib.served import Served
 from evaluation.lib.vector_checks import held, unproposed
 
 HEADER = struct.Struct("<iQQQQQQiIQQQdQ")
@@ -512,7 +512,7 @@ class Workshop:
             text = text.replace(f"{place}/", "")
         with self._log.open("a", encoding="utf-8") as log:
             log.write(text + "\n")
-        tell(f"{'ok    ' if outcome.holds else 'BROKEN'} {name}: found by {outcome.found_by}")
+        say(f"{'ok    ' if outcome.holds else 'BROKEN'} {name}: found by {outcome.found_by}")
 
     def _make(self, data: Path, name: str, recipe: Recipe | None) -> None:
         base = self.directory / "base"
@@ -530,7 +530,7 @@ class Workshop:
 
 def main() -> int:
     """Try every kind and every healthy store, or a part of them; exit 1 when a server did not do what it promises."""
-    args = resumable(parser_of(__doc__))
+    args = options(__doc__, **PARTS)
     until = deadline(args.minutes)
     todo: list[tuple[str, Recipe | None]] = [(name, None) for name in KINDS]
     todo += [(recipe.name, recipe) for recipe in HEALTHY]

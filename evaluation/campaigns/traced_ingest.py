@@ -21,8 +21,8 @@ from pathlib import Path
 import psutil
 
 from app.client import FileToSend, Wait
-from evaluation.lib.growth import table
-from evaluation.lib.served import Line, Served, write
+from evaluation.lib.reports import Line, table, write
+from evaluation.lib.served import Served
 
 CALLS = "openat,write,pwrite64,writev,pwritev,ftruncate,fsync,fdatasync,msync,rename,renameat,renameat2,unlink,unlinkat,sendto,sendmsg"
 NOT_KEPT = (

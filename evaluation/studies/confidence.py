@@ -20,8 +20,7 @@ import numpy as np
 from app.generation.quote_features import SUFFICIENCY, Floats
 from app.retrieval.request import RetrievalOptions
 from evaluation.lib.fits import area_under_curve, logistic
-from evaluation.lib.served import write
-from evaluation.lib.workbench import arguments, hash_of
+from evaluation.lib.reports import COLLECTIONS, hash_of, options, write
 from evaluation.studies.extractive import (
     ABSENT_TABLES,
     FOREIGN,
@@ -199,15 +198,13 @@ def fit_sufficiency(
 
 
 def main() -> None:
-    parser = arguments("Measure confidence.")
-    parser.add_argument(
-        "--write", action="store_true", help="replace the weights in app/generation/extractive.json"
+    given = options(
+        __doc__,
+        **COLLECTIONS,
+        write=(False, "replace the weights in app/generation/extractive.json"),
+        questions=(900, "most questions of a set"),
+        answer_from=(0.37, "least probability for a quote"),
     )
-    parser.add_argument("--questions", type=int, default=900, help="most questions of a set")
-    parser.add_argument(
-        "--answer-from", type=float, default=0.37, help="least probability for a quote"
-    )
-    given = parser.parse_args()
     groups = gather(given.data, given.cache, given.questions, SETS)
     lines = [
         f"{TOP_K} passages a question. Weights of five folds, each judged by the four others;"

@@ -57,9 +57,8 @@ from app.models.embedding import RememberedEncoder
 from app.models.minilm import MiniLmEmbedder
 from app.retrieval.request import RetrievalOptions, SearchRequest
 from evaluation.lib.fits import least
-from evaluation.lib.paths import ROOT
-from evaluation.lib.served import write
-from evaluation.lib.workbench import SEED, Bench, arguments, hash_of, indexed, say
+from evaluation.lib.reports import COLLECTIONS, ROOT, SEED, hash_of, options, say, write
+from evaluation.lib.workbench import Bench, indexed
 
 COMMAND = "python -m evaluation.studies.extractive --write"
 _QUOTED = 0.8
@@ -501,11 +500,13 @@ def quotes_table(groups: Groups, weights: Weights, answer_from: float) -> list[s
 
 
 def main() -> None:
-    parser = arguments("Fit and report the quoting answerer.")
-    parser.add_argument("--write", action="store_true", help="fit the ranking again")
-    parser.add_argument("--questions", type=int, default=900, help="most questions of a set")
-    parser.add_argument("--sets", nargs="+", default=[], help="only these; default: all")
-    given = parser.parse_args()
+    given = options(
+        __doc__,
+        **COLLECTIONS,
+        write=(False, "fit the ranking again"),
+        questions=(900, "most questions of a set"),
+        sets=((), "only these; default: all", str),
+    )
     groups = gather(given.data, given.cache, given.questions, given.sets)
     ways, answer_from = (
         [shipped(words_only=only) for only in (False, True)],

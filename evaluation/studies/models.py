@@ -65,10 +65,8 @@ from app.models.minilm import MiniLmEmbedder
 from app.retrieval.request import RetrievalOptions
 from app.settings import Settings
 from app.storage.store import IndexStore
-from evaluation.lib.growth import table
-from evaluation.lib.paths import ROOT
-from evaluation.lib.served import write
-from evaluation.lib.workbench import SEED, arguments, hash_of, indexed, say
+from evaluation.lib.reports import COLLECTIONS, ROOT, SEED, hash_of, options, say, table, write
+from evaluation.lib.workbench import indexed
 
 Part = Literal["strategy", "mode", "prompt"]
 _ATTEMPTS = 4
@@ -594,35 +592,27 @@ def ask_all(tasks: Sequence[Task], askers: Mapping[str, Asker], rows: Rows, minu
 
 
 def main() -> None:
-    parser = arguments("Ask a real model as the product does.")
-    parser.add_argument("--questions", type=int, default=50, help="of each collection")
-    parser.add_argument("--minutes", type=float, default=600.0, help="ask no longer than this")
-    parser.add_argument(
-        "--parts",
-        nargs="+",
-        choices=get_args(Part),
-        default=get_args(Part),
-        help="of the study; others keep rows",
+    given = options(
+        __doc__,
+        **COLLECTIONS,
+        questions=(50, "of each collection"),
+        minutes=(600.0, "ask no longer than this"),
+        parts=(get_args(Part), "of the study; others keep rows", get_args(Part)),
     )
-    options = parser.parse_args()
-    parts = " ".join(options.parts)
-    command = (
-        f"{COMMAND} --questions {options.questions} --minutes {options.minutes:g} --parts {parts}"
-    )
+    parts = " ".join(given.parts)
+    command = f"{COMMAND} --questions {given.questions} --minutes {given.minutes:g} --parts {parts}"
     commit = checkout_sha()  # what runs now; a checkout may move on while questions are asked
-    collections = {name: from_folder(options.data / name) for name in ("squad", "cranfield")}
-    tasks = tasks_of(collections, load(SAMPLE_QUESTIONS), options.questions)
+    collections = {name: from_folder(given.data / name) for name in ("squad", "cranfield")}
+    tasks = tasks_of(collections, load(SAMPLE_QUESTIONS), given.questions)
     with tempfile.TemporaryDirectory(prefix="documind-models-") as folder, ExitStack() as stack:
         settings = Settings(
             _env_file=None, data_dir=Path(folder), samples=False, embedding_provider="minilm"
         )
-        askers, model = open_askers(stack, settings, collections, options.cache)
+        askers, model = open_askers(stack, settings, collections, given.cache)
         kept = re.sub(r"[^A-Za-z0-9.]+", "-", f"{model.name}-{commit[:12]}")
-        rows = Rows(options.cache / f"models-study-{kept}.jsonl")
+        rows = Rows(given.cache / f"models-study-{kept}.jsonl")
         say(f"{model.name}: {len(tasks)} to ask, {len(rows.by_key)} rows are there")
-        ask_all(
-            [task for task in tasks if task.part in options.parts], askers, rows, options.minutes
-        )
+        ask_all([task for task in tasks if task.part in given.parts], askers, rows, given.minutes)
         embedder = MiniLmEmbedder().identity
         fingerprint = fingerprint8(fingerprint_of(embedder, settings.ingest()))
         used = {model.name: model.digest, embedder.model: embedder.digest}

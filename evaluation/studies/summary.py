@@ -14,8 +14,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from evaluation.lib.growth import table
-from evaluation.lib.paths import REPORTS, publish
+from evaluation.lib.reports import REPORTS, publish, table
 
 COLLECTIONS = ("squad", "cranfield", "pubmedqa", "clapnq")
 LEVEL = 0.05

@@ -21,8 +21,8 @@ from pathlib import Path
 import httpx
 
 from app.ingest.parsers.formats import FORMATS
-from evaluation.lib.served import Line, Served, write
-from evaluation.lib.workbench import arguments, say
+from evaluation.lib.reports import COLLECTIONS, Line, options, say, write
+from evaluation.lib.served import Served
 from evaluation.studies.extractive import share
 
 COMMAND = "python -m evaluation.studies.whole"
@@ -125,7 +125,7 @@ def table(found: Sequence[Reply]) -> list[str]:
 
 
 def main() -> None:
-    given = arguments("Ask about whole documents.").parse_args()
+    given = options(__doc__, **COLLECTIONS)
     folder = given.data / "whole"
     rows = json.loads((folder / "questions.json").read_text("utf-8"))
     files = documents(folder)

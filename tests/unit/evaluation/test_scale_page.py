@@ -12,7 +12,7 @@ from evaluation.benchmarks import scale_page
 from evaluation.benchmarks.scale_page import plan
 from evaluation.benchmarks.vectors import LAWS
 from evaluation.lib.growth import fit
-from evaluation.lib.paths import REPORTS
+from evaluation.lib.reports import REPORTS
 
 BULK = {
     "machine": {"cores": 2},

@@ -10,7 +10,7 @@ import pytest
 from app.evaluation.collections import Collection, TestPassage
 from app.evaluation.report import ReportProvenance
 from app.retrieval.request import RetrievalOptions
-from evaluation.lib import corpus, paths, served, workbench
+from evaluation.lib import corpus, reports
 from evaluation.studies import summary, whole
 
 
@@ -62,19 +62,20 @@ def test_an_answer_over_whole_documents_has_what_it_needs(
 def test_figures_are_written_with_their_origin(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(paths, "REPORTS", tmp_path)
+    monkeypatch.setattr(reports, "REPORTS", tmp_path)
     made = ReportProvenance(
-        "0123456789abcdef", workbench.hash_of(RetrievalOptions()), "f00d", {"m": "d" * 20}, 7
+        "0123456789abcdef", reports.hash_of(RetrievalOptions()), "f00d", {"m": "d" * 20}, 7
     )
-    late = served.Line("p50", 1.25, 1.0, "ms")
+    late = reports.Line("p50", 1.25, 1.0, "ms")
     assert (
-        served.write("toy", "Toy", ("A remark.",), [late], {"auc": 0.5}, "make toy", made=made) == 1
+        reports.write("toy", "Toy", ("A remark.",), [late], {"auc": 0.5}, "make toy", made=made)
+        == 1
     )
     written = json.loads((tmp_path / "toy.json").read_text("utf-8"))
     assert written["figures"] == {"auc": 0.5}
     assert [(line["what"], line["holds"]) for line in written["lines"]] == [("p50", False)]
-    assert written["provenance"]["settings_hash"] == workbench.hash_of(RetrievalOptions())
-    assert workbench.hash_of(RetrievalOptions()) != workbench.hash_of(RetrievalOptions(top_k=6))
+    assert written["provenance"]["settings_hash"] == reports.hash_of(RetrievalOptions())
+    assert reports.hash_of(RetrievalOptions()) != reports.hash_of(RetrievalOptions(top_k=6))
     text = (tmp_path / "toy.md").read_text("utf-8")
     assert "| auc | 0.5 |" in text
     assert "| p50 | 1.25 ms | <= 1 | no |" in text
@@ -82,7 +83,7 @@ def test_figures_are_written_with_their_origin(
 
 
 def test_a_missed_limit_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (summary, paths):
+    for module in (summary, reports):
         monkeypatch.setattr(module, "REPORTS", tmp_path)
     key = "share of the top five taken by a question's near-copies, default"
     (tmp_path / "poison.json").write_text(json.dumps({"figures": {key: 0.2}, "provenance": {}}))
