@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -130,6 +131,13 @@ def instructions() -> str:
         return ""
     known = ("avx512_vnni", "avx_vnni", "i8mm", "asimddp", "avx2")
     return next((name for name in known if name in flags), "")
+
+
+def report(name: str) -> dict[str, Any]:
+    """Return a report as its program wrote it, empty when it was not made yet."""
+    path = REPORTS / f"{name}.json"
+    found: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    return found
 
 
 def publish(name: str, record: object, page: str) -> None:
