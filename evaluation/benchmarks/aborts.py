@@ -51,8 +51,6 @@ FAULTS: Mapping[Moment, Fault] = {
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """A way to ask."""
-
     path: str
     body: Mapping[str, object]
     first_token: bytes = b""

@@ -38,7 +38,6 @@ _ASKING = re.compile(
 
 
 def main() -> int:
-    """Measure and write; the exit code says whether both are fast enough."""
     given = options(__doc__, **COLLECTIONS, sentences=(1000, "in the text"))
     squad = from_folder(given.data / "squad").judged()
     text = _text(squad, given.sentences)

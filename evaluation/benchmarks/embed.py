@@ -68,7 +68,6 @@ def embedded_one_by_one(embedder: MiniLmEmbedder, texts: Sequence[str]) -> Float
 
 
 def main() -> int:
-    """Measure, write the report, and return 1 when a limit is not met."""
     given = options(__doc__, **COLLECTIONS, rounds=(3, "rounds, the fastest of which counts"))
     with TemporaryDirectory() as folder:
         build_model.build(Path(folder), "fp32")

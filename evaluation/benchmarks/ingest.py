@@ -59,7 +59,6 @@ def main() -> int:
 
 
 def write_files(folder: Path, texts: list[str]) -> list[Path]:
-    """Write files of twenty passages each."""
     folder.mkdir()
     paths = []
     for start in range(0, len(texts), _PASSAGES_PER_FILE):

@@ -70,7 +70,6 @@ def rig(folder: Path) -> Iterator[tuple[str, Served]]:
 
 
 def read(url: str, streams: int, seconds: float, extra: int = 0, *direct: str) -> Seen:
-    """Run the load generator."""
     command = [*PROCESS, "read", url, str(streams), str(seconds), str(extra), *direct]
     made = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True)
     return Seen(**json.loads(made.stdout))
@@ -316,7 +315,6 @@ REMARKS = (
 
 
 def main() -> int:
-    """Run the parts; the exit code says whether the limits hold."""
     names = ("streams", "over", "loop", "soak")
     asked = options(
         __doc__,

@@ -246,7 +246,7 @@ def main() -> int:
         " **double** of Qdrant: its engine, one shard on one node behind HTTP of our own that does"
         " one call at a time. Replication, majorities and a network were not run. Everything shares"
         " the machine, so the shared mode pays here for processes that others would give machines of"
-        " their own.",
+        " their own."
     ]
     command = (
         f"make bench-load-shared LOAD='--chunks {given.chunks} --real {real} --servers"

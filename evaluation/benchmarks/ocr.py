@@ -37,8 +37,6 @@ _MARK = re.compile("[\ufdd0-\ufdef]")
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Words that an engine read on a page."""
-
     file: str
     page: int
     words: int
@@ -127,7 +125,6 @@ def page_of(record: dict[str, list[dict[str, float | str]]]) -> str:
 
 
 def main() -> int:
-    """Measure one engine and write; the exit code says whether it reaches the aim."""
     given = options(
         __doc__,
         data=COLLECTIONS["data"],

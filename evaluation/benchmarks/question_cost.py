@@ -65,7 +65,6 @@ def asked(services: Services) -> dict[str, float]:
 
 
 def main() -> int:
-    """Fill, ask and write the report; return 1 if a search asks more of a larger library."""
     sizes = sorted(
         options(__doc__, sizes=((10_000, 100_000, 300_000), "chunks of the library")).sizes
     )

@@ -31,7 +31,6 @@ Asked = Sequence[tuple[str, tuple[Evidence, ...]]]
 
 
 def main() -> int:
-    """Measure and write; the exit code says whether both quote the same."""
     given = options(__doc__, **COLLECTIONS, questions=(120, "questions of each kind"))
     squad = from_folder(given.data / "squad").judged()
     answerable = [question for question in squad.questions if question.answers]

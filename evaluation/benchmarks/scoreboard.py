@@ -42,16 +42,7 @@ from app.retrieval.request import RetrievalOptions, SearchRequest
 from app.retrieval.reranking import LateInteraction
 from evaluation.benchmarks.contest import cpu_s, peak_mb, stored_bytes
 from evaluation.lib.fits import area_under_curve
-from evaluation.lib.reports import (
-    COLLECTIONS,
-    ROOT,
-    SEED,
-    options,
-    report,
-    say,
-    table,
-    write,
-)
+from evaluation.lib.reports import COLLECTIONS, ROOT, SEED, options, report, say, table, write
 from evaluation.studies.whole import ABSENT, documents, is_right, replies
 
 COMMAND = "make scoreboard"
@@ -141,7 +132,6 @@ class Texts:
         np.save(self.folder / "questions.npy", np.stack([model.embed_query(one) for one in asked]))
 
     def contest(self, name: str, pythons: Mapping[str, str]) -> Result:
-        """Let a contestant of `contest.py` index and answer."""
         python = pythons.get(name, sys.executable)
         command = [python, "-P", "-B", str(_CONTEST), name, str(self.folder)]
         subprocess.run(command, check=True, cwd=self.folder)
@@ -504,7 +494,6 @@ def collection_of(data: Path, name: str, most: int) -> Collection:
 
 
 def measured(given: argparse.Namespace) -> Record:
-    """Run every contestant over everything."""
     named = (one.split("=", 1) for one in given.peer)
     pythons = {name: str(Path(python).absolute()) for name, python in named}  # run in a folder
     names = [one for one in NAMES if one not in PEERS or one in pythons]

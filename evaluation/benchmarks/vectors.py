@@ -357,7 +357,7 @@ def main() -> int:
         " between .9 and .95. Chunks are real sentences drawn at random. The questions are squad's."
         " Every part runs in a process of its own; the catalog's vectors score what the store"
         " proposes, as in the server, without a cache. Load averages are of the machine, which"
-        " others use too.",
+        " others use too."
     ]
     identity = embedder.identity
     used = {identity.model: identity.digest}

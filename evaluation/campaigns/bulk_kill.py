@@ -42,8 +42,6 @@ from scripts.generate_production_corpus import SyntheticEncyclopedia, SyntheticO
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """The content of a data directory's library."""
-
     documents: int
     chunks: int
     digest: str
@@ -216,7 +214,6 @@ def campaign(directory: Path, articles: int, kills: int, seed: int) -> Campaign:
 
 
 def main() -> int:
-    """Run the campaign and write the report; exit 1 when the two differ."""
     args = options(
         __doc__,
         articles=(150_000, "of the dump"),

@@ -50,8 +50,6 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A passage that the server returned."""
-
     doc_id: str
     start: int
     end: int
@@ -115,7 +113,6 @@ class Model:
             self._by_key[version.key] = version
 
     def ended(self, version: Version, now: float) -> None:
-        """The deletion was acknowledged."""
         with self._lock:
             version.ended = now
             if self._by_key.get(version.key) is version:
@@ -420,11 +417,8 @@ KINDS = {
 
 
 def main() -> int:
-    """Run, report, and exit 1 when a promise was broken."""
     args = options(
-        __doc__,
-        mixed=(0, "clients that each do everything"),
-        seconds=(180.0, "how long they work"),
+        __doc__, mixed=(0, "clients that each do everything"), seconds=(180.0, "how long they work")
     )
     shares = {f"c{n}": MIXED for n in range(args.mixed)} if args.mixed else APART
     with tempfile.TemporaryDirectory(prefix="documind-concurrency-") as temporary:

@@ -54,9 +54,7 @@ def knock(
 
 def main() -> int:
     asked = options(
-        __doc__,
-        seconds=(240, "of each way"),
-        examples=(50, "generated requests per operation"),
+        __doc__, seconds=(240, "of each way"), examples=(50, "generated requests per operation")
     )
     lines: list[Line] = []
     figures: dict[str, float] = {}

@@ -160,7 +160,6 @@ _FILES = (1, 1, 1, 2, 3, 5)
 
 
 def filename(key: str) -> str:
-    """Return the file name, which is the source key, of a document."""
     return f"{key}.txt"
 
 
@@ -566,7 +565,6 @@ LONGEST_LOAD_S = 2.0
 
 
 def main() -> int:
-    """Run the campaign or a part; exit 1 if a promise broke or it was too small."""
     args = options(__doc__, **PARTS, kills=(KILLS, "in all"), seed=(11, "of all choices"))
     with working_in(args.dir, "crash") as folder:
         campaign = Campaign(folder, seed=args.seed, longest_load_s=LONGEST_LOAD_S)

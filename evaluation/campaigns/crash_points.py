@@ -24,7 +24,6 @@ from tests.crash.workload import Journal
 
 
 def main() -> int:
-    """Try the steps, or a part of them; exit 1 when one broke a promise."""
     args = options(__doc__, **PARTS)
     logging.disable(logging.CRITICAL)  # rebuilt stores are logged, hundreds of times
     every = int(os.environ.get("CRASH_EVERY", "1"))

@@ -471,7 +471,6 @@ def _make(data: Path, made_with: Fingerprint, name: str, recipe: Recipe | None) 
 
 
 def main() -> int:
-    """Try every kind and every healthy store, or a part of them; exit 1 when a server did not do what it promises."""
     args = options(__doc__, **PARTS)
     until, made_with = deadline(args.minutes), fingerprint()
     todo: list[tuple[str, Recipe | None]] = [(name, None) for name in KINDS]

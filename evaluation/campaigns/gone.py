@@ -398,7 +398,6 @@ REMARKS = (
 
 
 def main() -> int:
-    """Run one trial; exit 1 when a byte is left or the control is blind."""
     args = options(__doc__, filler=(120, "other documents, about ten chunks each"))
     with tempfile.TemporaryDirectory(prefix="documind-gone-") as temporary:
         result = run(Path(temporary), args.filler)

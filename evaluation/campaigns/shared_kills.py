@@ -236,11 +236,7 @@ def _finds(server: Served, name: str) -> bool:
 
 
 def campaign(
-    folder: Path,
-    kills: int,
-    search_url: str = "",
-    nodes: Sequence[int] = (),
-    replicas: int = 1,
+    folder: Path, kills: int, search_url: str = "", nodes: Sequence[int] = (), replicas: int = 1
 ) -> tuple[Campaign, list[str], list[str]]:
     """Start all, disturb so often, and return what was done, what was lost and what came back.
 
@@ -291,7 +287,6 @@ def campaign(
 
 
 def main() -> int:
-    """Run the campaign and write the report; return 1 if an upload was lost."""
     given = options(
         __doc__,
         kills=(50, "disturbances"),

@@ -207,7 +207,6 @@ def traced(directory: Path) -> dict[str, Findings]:
 
 
 def main() -> int:
-    """Trace uploads at each acknowledgement level; exit 1 if not on disk in time."""
     if shutil.which("strace") is None:
         raise SystemExit("strace is not here; on Debian: apt-get install strace")
     with tempfile.TemporaryDirectory(prefix="documind-trace-") as temporary:

@@ -46,7 +46,6 @@ class Served:
         return data_dir.with_suffix(".log")
 
     def __enter__(self) -> Self:
-        """Start and wait."""
         self.start()
         self.wait_ready()
         return self
@@ -84,17 +83,14 @@ class Served:
         return time.perf_counter() - begun
 
     def kill(self) -> None:
-        """End it with SIGKILL, as a crash would."""
         self.process.kill()
         self.process.wait()
         self.client.close()
 
     def __exit__(self, *_: object) -> None:
-        """Stop it."""
         self.close()
 
     def close(self) -> None:
-        """Stop it, when it still runs."""
         self.client.close()
         self.process.terminate()
         self.process.wait(60)

@@ -80,8 +80,6 @@ PROMPTS: Mapping[str, MannerOptions] = {
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One question of one arm."""
-
     part: Part
     collection: str
     arm: str
@@ -131,8 +129,6 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The place of a collection, and its search."""
-
     store: IndexStore
     searcher_for: SearcherFor
     passage_of: Mapping[str, str] = field(default_factory=dict)

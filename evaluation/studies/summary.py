@@ -23,8 +23,6 @@ Read = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A figure, what it must be, and whether it is."""
-
     what: str
     value: str
     limit: str
@@ -145,7 +143,6 @@ PAIRS = (
 
 
 def main() -> int:
-    """Read, compare, write; returns the exit code."""
     reports: dict[str, Read] = {
         name: json.loads(path.read_text("utf-8"))
         for name in (*LIMITS, *MORE)
