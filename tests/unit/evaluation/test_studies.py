@@ -83,13 +83,23 @@ def test_figures_are_written_with_their_origin(
 
 
 def test_a_missed_limit_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (summary, reports):
-        monkeypatch.setattr(module, "REPORTS", tmp_path)
-    key = "share of the top five taken by a question's near-copies, default"
-    (tmp_path / "poison.json").write_text(json.dumps({"figures": {key: 0.2}, "provenance": {}}))
+    monkeypatch.setattr(reports, "REPORTS", tmp_path)
+    step = {"vectors": 1e6, "dense recall@10": 0.98}
+    (tmp_path / "ann.json").write_text(json.dumps({"steps": [step]}))
     assert summary.main() == 0
-    (tmp_path / "poison.json").write_text(json.dumps({"figures": {key: 0.6}, "provenance": {}}))
+    (tmp_path / "ann.json").write_text(json.dumps({"steps": [step | {"dense recall@10": 0.9}]}))
     assert summary.main() == 1
     text = (tmp_path / "retrieval.md").read_text("utf-8")
-    assert "| 0.600 | at most 0.2 | **no** |" in text
+    assert "| 0.9000 | at least 0.97 | **no** |" in text
     assert "Not run yet: fusion" in text
+
+
+def test_rows_of_answered_studies_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reports, "REPORTS", tmp_path)
+    row = {"what": "near-copies", "value": "0.100", "limit": "at most 0.2", "kept": True}
+    (tmp_path / "poison.json").write_text(json.dumps({"figures": {}}))
+    (tmp_path / "retrieval.json").write_text(json.dumps({"rows": {"poison": [row]}}))
+    assert summary.main() == 0
+    assert json.loads((tmp_path / "retrieval.json").read_text())["rows"] == {"poison": [row]}
+    line = "| near-copies | 0.100 | at most 0.2 | yes | [poison](poison.md) |"
+    assert line in (tmp_path / "retrieval.md").read_text("utf-8")
