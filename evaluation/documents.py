@@ -27,8 +27,8 @@ from app.evaluation.collections import json_lines
 from app.ingest.parsers.wikitext import parse_wikitext
 from app.ingest.sources.dumps import XmlDump
 from app.models.webpage import checked_url
-from evaluation.lib.paths import DATA, REPORTS, parser_of, publish
 from evaluation.lib.pdfs import pdf
+from evaluation.lib.reports import COLLECTIONS, REPORTS, options, publish
 from tests.unit.models.test_webpage import HOSTILE
 
 Figures = dict[str, tuple[float, float]]
@@ -216,14 +216,11 @@ def _missed(name: str, value: float, limit: float) -> str:
 
 
 def main() -> int:
-    parser = parser_of(__doc__)
-    parser.add_argument("--only", choices=FORMATS, help="measure one format")
-    parser.add_argument("--data", type=Path, default=DATA, help="folder of the collections")
-    options = parser.parse_args()
+    given = options(__doc__, only=(None, "measure one format", FORMATS), data=COLLECTIONS["data"])
     path = REPORTS / "documents.json"
     record = json.loads(path.read_text("utf-8")) if path.exists() else {}
-    for name in [options.only] if options.only else FORMATS:
-        record[name] = FORMATS[name](options.data)
+    for name in [given.only] if given.only else FORMATS:
+        record[name] = FORMATS[name](given.data)
     publish("documents", record, page_of(record))
     return int(any(_missed(name, *of) for name, one in record.items() for of in one.values()))
 

@@ -173,7 +173,6 @@ def sbom(out: Path) -> None:
 
 
 def digest_of(path: Path) -> str:
-    """Return the SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -62,7 +62,6 @@ def main() -> None:
 
 
 def ask(client: DocuMindClient, case: QueryCase) -> CaseReply:
-    """Send a case as a request."""
     body = client.query(
         case.question,
         library=case.library,

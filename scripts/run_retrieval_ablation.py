@@ -26,14 +26,7 @@ from app.evaluation.report import (
     to_json,
     to_markdown,
 )
-from scripts.probes import (
-    Probe,
-    ServerAsk,
-    load_probes,
-    run_probes,
-    strategy_arms,
-    with_articles,
-)
+from scripts.probes import Probe, ServerAsk, load_probes, run_probes, strategy_arms, with_articles
 from scripts.reports import PROBES, reports_folder, require_writable
 
 SEED = 7
@@ -122,7 +115,6 @@ def remarks(degraded: set[str], skipped: Sequence[str] = ()) -> tuple[str, ...]:
 def write(
     experiment: Experiment, said: tuple[str, ...], made: ReportProvenance, given: argparse.Namespace
 ) -> None:
-    """Write the three files and print the table."""
     report = report_of(
         f"{given.bench.stem.replace('_', ' ').capitalize()}", made, (experiment,), said
     )

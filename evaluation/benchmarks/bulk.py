@@ -34,8 +34,8 @@ from app.storage.words.tantivy import ANALYZER, BODY, build_analyzer, build_sche
 from evaluation.benchmarks import scale_page
 from evaluation.lib.corpus import Figures, TextPool
 from evaluation.lib.growth import Law, Part, fit, is_part, percentiles, run_part, tables, timed
-from evaluation.lib.paths import DATA, parser_of
-from evaluation.lib.served import Line, Served, write
+from evaluation.lib.reports import COLLECTIONS, Line, options, write
+from evaluation.lib.served import Served
 
 DUMP = Path("wikipedia") / "enwiki-shortened.xml.bz2"
 CHUNKS_PER_ARTICLE = 5.0
@@ -79,13 +79,13 @@ class RandomEmbedder:
         return [len(text.split()) for text in texts]
 
 
-def options(path: Path) -> IndexOptions:
+def index_options(path: Path) -> IndexOptions:
     return IndexOptions(path, path / "chroma")
 
 
 def index(path: Path, _: Path, chunks: int) -> Figures:
     articles = TextPool().articles(round(chunks / CHUNKS_PER_ARTICLE))
-    with IndexStore(options(path), vector_store="off") as store:
+    with IndexStore(index_options(path), vector_store="off") as store:
         started, cpu = time.perf_counter(), time.process_time()
         task = BulkTask(LIBRARY, "bench", IngestOptions())
         BulkIndexer(store.writer, store.ledger).run(task, articles, BulkOptions())
@@ -111,7 +111,7 @@ def lexical(path: Path, _: Path, __: int) -> Figures:
     def ask_bare(text: str) -> None:
         searcher.search(bare.parse_query(text, [BODY]), POOL, count=False)
 
-    with IndexStore(options(path), vector_store="off") as store:
+    with IndexStore(index_options(path), vector_store="off") as store:
         return _in_turn(
             {"bm25": lambda text: store.lexical.search(LIBRARY, text, POOL), "tantivy": ask_bare}
         )
@@ -122,7 +122,7 @@ def embed(path: Path, _: Path, vectors: int) -> Figures:
     embedder = RandomEmbedder()
     one = embedder.identity
     made_by = Fingerprint(one.model, one.digest, DIMENSION, "", "", "bench", "en_stem")
-    with IndexStore(options(path), vector_store="foreground") as store:
+    with IndexStore(index_options(path), vector_store="foreground") as store:
         store.writer.claim(LIBRARY, made_by)
         started, done = time.perf_counter(), 0
         while done < vectors and (
@@ -139,7 +139,7 @@ def full(path: Path, _: Path, __: int) -> Figures:
     """Retrieve as the server does, and its floor: the searches and the catalog's join alone."""
     embedder = RandomEmbedder()
     retrieval = RetrievalOptions(embed_on_query_budget_ms=0)
-    with IndexStore(options(path), vector_store="foreground") as store:
+    with IndexStore(index_options(path), vector_store="foreground") as store:
         retriever = Retriever(store.catalog, store.vectors, store.lexical, embedder, retrieval)
 
         def whole(text: str) -> None:
@@ -159,7 +159,7 @@ def full(path: Path, _: Path, __: int) -> Figures:
 def start(path: Path, _: Path, __: int) -> Figures:
     """Open the store, as a server does before it answers."""
     started = time.perf_counter()
-    with IndexStore(options(path), vector_store="off") as store:
+    with IndexStore(index_options(path), vector_store="off") as store:
         opened = time.perf_counter() - started
         store.lexical.search(LIBRARY, "first question", 5)
         return {"open_s": opened, "first_answer_s": time.perf_counter() - started}
@@ -235,13 +235,12 @@ def grown(directory: Path, sizes: Sequence[int], vectors: int) -> list[Figures]:
 
 
 def main() -> int:
-    parser = parser_of(__doc__)
-    parser.add_argument("--data", type=Path, default=DATA, help="folder with the real dump")
-    parser.add_argument("--steps", default="10000,31623,100000,1000000", help="chunks of each")
-    parser.add_argument(
-        "--vectors", type=int, default=100_000, help="random ones of the largest; 0 for none"
+    args = options(
+        __doc__,
+        data=COLLECTIONS["data"],
+        steps=("10000,31623,100000,1000000", "chunks of each"),
+        vectors=(100_000, "random ones of the largest; 0 for none"),
     )
-    args = parser.parse_args()
     dump = args.data / DUMP
     wikitext = wikitext_mb_per_cpu_s(dump) if dump.exists() else None
     with tempfile.TemporaryDirectory(prefix="documind-bench-") as folder:

@@ -31,8 +31,8 @@ import psutil
 from app.client import FINISHED, FileToSend
 from evaluation.benchmarks.load_processes import TOKENS_PER_S, Seen, Sent, Times, document
 from evaluation.lib.corpus import TextPool
-from evaluation.lib.paths import ROOT, parser_of
-from evaluation.lib.served import Line, Served, quantile, write
+from evaluation.lib.reports import ROOT, Line, options, quantile, write
+from evaluation.lib.served import Served
 from tests.fakes.files import make_pdf
 
 STREAMS = 64
@@ -70,7 +70,6 @@ def rig(folder: Path) -> Iterator[tuple[str, Served]]:
 
 
 def read(url: str, streams: int, seconds: float, extra: int = 0, *direct: str) -> Seen:
-    """Run the load generator."""
     command = [*PROCESS, "read", url, str(streams), str(seconds), str(extra), *direct]
     made = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True)
     return Seen(**json.loads(made.stdout))
@@ -316,22 +315,21 @@ REMARKS = (
 
 
 def main() -> int:
-    """Run the parts; the exit code says whether the limits hold."""
-    parser = parser_of(__doc__)
+    names = ("streams", "over", "loop", "soak")
+    asked = options(
+        __doc__,
+        only=(names, "parts to measure", names),
+        parts=(None, "folder that keeps the figures of each part", Path),
+        seconds=(60.0, "of streams, and of the bulk run"),
+        questions=(5000, "of the soak"),
+        cycles=(300, "documents of the soak"),
+    )
     measures: dict[str, Callable[[Path], Part]] = {
         "streams": lambda folder: bench_streams(folder, asked.seconds),
         "over": lambda folder: bench_over(folder, asked.seconds),
         "loop": lambda folder: bench_loop(folder, asked.seconds),
         "soak": lambda folder: bench_soak(folder, asked.questions, asked.cycles),
     }
-    parser.add_argument("--only", choices=measures, nargs="+", default=[*measures])
-    parser.add_argument("--parts", type=Path, help="folder that keeps the figures of each part")
-    parser.add_argument(
-        "--seconds", type=float, default=60.0, help="of streams, and of the bulk run"
-    )
-    parser.add_argument("--questions", type=int, default=5000, help="of the soak")
-    parser.add_argument("--cycles", type=int, default=300, help="documents of the soak")
-    asked = parser.parse_args()
     found: dict[str, Part] = {}
     for part, measure in measures.items():
         kept = asked.parts / f"{part}.json" if asked.parts else None

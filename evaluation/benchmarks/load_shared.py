@@ -31,9 +31,8 @@ from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
 from evaluation.lib.corpus import QUESTIONS, WINDOWS, Figures, fill_library, make_inputs
 from evaluation.lib.growth import timed
-from evaluation.lib.paths import ROOT
-from evaluation.lib.served import Line, Served, pss_bytes, quantile, write
-from evaluation.lib.workbench import arguments, say
+from evaluation.lib.reports import COLLECTIONS, ROOT, Line, options, quantile, say, write
+from evaluation.lib.served import Served, pss_bytes
 from tests.fakes.postgres_server import PostgresServer, running_server
 from tests.shared.engines import DoubleProcess, Working, data_of
 
@@ -184,13 +183,15 @@ class Side:
 
 
 def main() -> int:
-    parser = arguments(__doc__ or "")
-    parser.add_argument("--chunks", type=int, default=1_000_000)
-    parser.add_argument("--real", type=int, default=WINDOWS, help="vectors that are no copies")
-    parser.add_argument("--servers", type=int, default=2, help="API servers of the shared mode")
-    parser.add_argument("--workers", type=int, default=2, help="0: the servers run the jobs")
-    parser.add_argument("--questions", type=int, default=QUESTIONS, help="at most")
-    given = parser.parse_args()
+    given = options(
+        __doc__,
+        **COLLECTIONS,
+        chunks=(1_000_000, "of each library"),
+        real=(WINDOWS, "vectors that are no copies"),
+        servers=(2, "API servers of the shared mode"),
+        workers=(2, "0: the servers run the jobs"),
+        questions=(QUESTIONS, "at most"),
+    )
     embedder = MiniLmEmbedder()
     with ExitStack() as stack:
         folder = Path(
@@ -245,7 +246,7 @@ def main() -> int:
         " **double** of Qdrant: its engine, one shard on one node behind HTTP of our own that does"
         " one call at a time. Replication, majorities and a network were not run. Everything shares"
         " the machine, so the shared mode pays here for processes that others would give machines of"
-        " their own.",
+        " their own."
     ]
     command = (
         f"make bench-load-shared LOAD='--chunks {given.chunks} --real {real} --servers"

@@ -25,7 +25,7 @@ from app.ingest.names import IngestOptions, find_engine
 from app.ingest.ocr import recognise, words_of_page
 from app.ingest.parsers.pdf import texts_of_words
 from app.ingest.parsers.pdf_layout import PageLayout
-from evaluation.lib.paths import DATA, REPORTS, parser_of, publish
+from evaluation.lib.reports import COLLECTIONS, REPORTS, options, publish
 
 AIM = 0.95
 """Share of the words of all pages that is asked for."""
@@ -37,8 +37,6 @@ _MARK = re.compile("[\ufdd0-\ufdef]")
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Words that an engine read on a page."""
-
     file: str
     page: int
     words: int
@@ -127,22 +125,22 @@ def page_of(record: dict[str, list[dict[str, float | str]]]) -> str:
 
 
 def main() -> int:
-    """Measure one engine and write; the exit code says whether it reaches the aim."""
-    parser = parser_of(__doc__)
-    parser.add_argument("--engine", choices=("rapidocr", "tesseract"), required=True)
-    parser.add_argument("--pages", type=int, default=10, help="of each file")
-    parser.add_argument("--anew", action="store_true", help="keep no figures of this engine")
-    parser.add_argument("--data", type=Path, default=DATA, help="folder of the collections")
-    given = parser.parse_args()
+    given = options(
+        __doc__,
+        data=COLLECTIONS["data"],
+        engine=("rapidocr", "what reads", ("rapidocr", "tesseract")),
+        pages=(10, "of each file"),
+        anew=(False, "keep no figures of this engine"),
+    )
     if not (engine := find_engine(given.engine)):
         raise Unreadable(f"{given.engine} is not installed; see docs/formats.md")
-    options = IngestOptions(ocr_engine=engine)
+    reading = IngestOptions(ocr_engine=engine)
     kept = REPORTS / "ocr.json"
     record = json.loads(kept.read_text("utf-8")) if kept.exists() else {}
     read = [] if given.anew else [Read(**page) for page in record.get(given.engine, ())]
     for path in sorted((given.data / "whole").glob("*.pdf")):
         done = {page.page for page in read if page.file == path.name}
-        read += read_pages(path, given.pages, options, done)
+        read += read_pages(path, given.pages, reading, done)
         others = json.loads(kept.read_text("utf-8")) if kept.exists() else {}
         record = {**others, given.engine: [asdict(page) for page in read]}
         publish("ocr", record, page_of(dict(sorted(record.items()))))

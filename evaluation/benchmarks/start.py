@@ -13,15 +13,17 @@ import tempfile
 from pathlib import Path
 
 from evaluation.benchmarks.query import filled
-from evaluation.lib.served import Served, write
-from evaluation.lib.workbench import arguments
+from evaluation.lib.reports import COLLECTIONS, options, write
+from evaluation.lib.served import Served
 
 
 def main() -> int:
-    parser = arguments(__doc__ or "")
-    parser.add_argument("--chunks", type=int, default=10_000, help="size of the library")
-    parser.add_argument("--rounds", type=int, default=3, help="number of starts")
-    args = parser.parse_args()
+    args = options(
+        __doc__,
+        **COLLECTIONS,
+        chunks=(10_000, "size of the library"),
+        rounds=(3, "number of starts"),
+    )
     starts: list[float] = []
     pss = 0
     with tempfile.TemporaryDirectory(prefix="documind-start-") as folder:

@@ -28,10 +28,8 @@ from app.client import DocuMindClient, FileToSend, Json
 from app.core.text import tokenise
 from app.core.types import FloatArray
 from app.storage.catalog.schema import BUILD_SHIFT
-from evaluation.lib.campaign import tell
-from evaluation.lib.growth import table
-from evaluation.lib.paths import parser_of
-from evaluation.lib.served import Line, Served, write
+from evaluation.lib.reports import Line, options, say, table, write
+from evaluation.lib.served import Served
 from tests.fakes.ollama_double import DoubleModel, OllamaDouble
 
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
@@ -277,7 +275,7 @@ def run(directory: Path, filler: int) -> TrialResult:
             def sight(when: str) -> None:
                 found = sorted(look(data, secret).items())
                 sights[when] = {place: sorted(ways) for place, ways in found}
-                tell(when)
+                say(when)
 
             sight("planted")
             deleted = client.delete("papers", FILE)
@@ -400,12 +398,7 @@ REMARKS = (
 
 
 def main() -> int:
-    """Run one trial; exit 1 when a byte is left or the control is blind."""
-    parser = parser_of(__doc__)
-    parser.add_argument(
-        "--filler", type=int, default=120, help="other documents, about ten chunks each"
-    )
-    args = parser.parse_args()
+    args = options(__doc__, filler=(120, "other documents, about ten chunks each"))
     with tempfile.TemporaryDirectory(prefix="documind-gone-") as temporary:
         result = run(Path(temporary), args.filler)
     wrong = faults(result)

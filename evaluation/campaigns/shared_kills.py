@@ -17,7 +17,6 @@ once: it must not come back. It is no power cut: the page cache survives.
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 import signal
@@ -34,7 +33,8 @@ import requests
 
 from app.core.errors import DocuMindError, NotFound
 from app.shared.qdrant import SearchEngine
-from evaluation.lib.served import Line, Served, write
+from evaluation.lib.reports import Line, options, write
+from evaluation.lib.served import Served
 from tests.fakes.postgres_server import PostgresServer, running_server
 from tests.shared.engines import DoubleProcess, Working, data_of
 
@@ -236,11 +236,7 @@ def _finds(server: Served, name: str) -> bool:
 
 
 def campaign(
-    folder: Path,
-    kills: int,
-    search_url: str = "",
-    nodes: Sequence[int] = (),
-    replicas: int = 1,
+    folder: Path, kills: int, search_url: str = "", nodes: Sequence[int] = (), replicas: int = 1
 ) -> tuple[Campaign, list[str], list[str]]:
     """Start all, disturb so often, and return what was done, what was lost and what came back.
 
@@ -291,17 +287,17 @@ def campaign(
 
 
 def main() -> int:
-    """Run the campaign and write the report; return 1 if an upload was lost."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kills", type=int, default=50)
-    parser.add_argument("--search-url", default="", help="nodes of a running engine, with commas")
-    parser.add_argument("--node-pids", default="", help="its processes, to freeze, with commas")
-    parser.add_argument("--replicas", type=int, default=1)
-    given = parser.parse_args()
-    if any(
-        urlsplit(url).hostname != "127.0.0.1" for url in filter(None, given.search_url.split(","))
-    ):
-        parser.error("--search-url: only nodes on 127.0.0.1, whose collections are removed")
+    given = options(
+        __doc__,
+        kills=(50, "disturbances"),
+        search_url=("", "nodes of a running engine, with commas"),
+        node_pids=("", "its processes, to freeze, with commas"),
+        replicas=(1, "copies of every point"),
+    )
+    urls = filter(None, given.search_url.split(","))
+    if any(urlsplit(url).hostname != "127.0.0.1" for url in urls):
+        print("--search-url: only nodes on 127.0.0.1, whose collections are removed")
+        return 2
     nodes = [int(pid) for pid in given.node_pids.split(",") if pid]
     with tempfile.TemporaryDirectory(prefix="documind-kills-") as folder:
         done, lost, returned = campaign(

@@ -25,7 +25,7 @@ from app.ingest.parsers.wikitext import parse_wikitext
 from app.ingest.sources.dumps import XmlDump
 from app.models.minilm import MiniLmEmbedder
 from app.storage.store import IndexStore
-from evaluation.lib.workbench import SEED, say
+from evaluation.lib.reports import SEED, say
 
 Figures = dict[str, float]
 HalfArray = npt.NDArray[np.float16]
