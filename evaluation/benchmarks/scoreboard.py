@@ -445,7 +445,7 @@ def pdf_table() -> list[str]:
 
 def elsewhere() -> list[str]:
     """Return figures of our own reports about what the other contestants do not do."""
-    checked, cited = report("false_claims")["sets"]["by hand"], report("grounding")["citations"]
+    checked = report("false_claims")["sets"]["by hand"]
     shared, eight = report("load_shared"), "8 clients, questions/s"
     figures = shared["figures"]
     modes = f"shared mode beside the embedded server, {figures['chunks']:,.0f} chunks"
@@ -459,8 +459,6 @@ def elsewhere() -> list[str]:
             ("false_claims", f"{said} sentences called supported", of["all"]["supported"])
             for said, of in checked.items()
         ),
-        ("grounding", "right citations kept", cited["right"]["kept"]),
-        ("grounding", "planted wrong citations kept", cited["random"]["kept"]),
         *(
             ("documents", what, of[0])
             for what, of in report("documents")["pdf"].items()
