@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 from app.core.cancel import CancelToken
 from app.core.types import (
@@ -21,6 +21,8 @@ from app.core.types import (
     Heading,
     Library,
     LibraryCounts,
+    PageBoxes,
+    PageText,
     PageWords,
     ParsedDocument,
     Passage,
@@ -239,7 +241,6 @@ class Reranker(Protocol):
         """Return one raw logit per text, higher is better."""
 
 
-@runtime_checkable
 class Parser(Protocol):
     """Bytes to text with structure."""
 
@@ -265,14 +266,15 @@ class Parser(Protocol):
             Encrypted, NoTextLayer, Unreadable, TooLarge: What is wrong with the file.
         """
 
-
-class Recogniser(Protocol):
-    """OCR: pages that are pictures to words."""
+    def page_boxes(
+        self, content: bytes | Path, pages: Sequence[PageText], words: Sequence[PageWords] = ()
+    ) -> tuple[PageBoxes, ...]:
+        """Return where texts stand on pages of a PDF, by what OCR recognised where it was used."""
 
     def page_words(
         self, content: bytes | Path, number: int, cancel: CancelToken | None = None
     ) -> PageWords:
-        """Return the words of a page of a PDF or an image.
+        """Return what OCR recognises on a page of a PDF or in an image.
 
         Raises:
             Cancelled: `cancel` was cancelled.

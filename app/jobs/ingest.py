@@ -25,7 +25,7 @@ from app.core.errors import (
     Superseded,
     error_classes,
 )
-from app.core.ports import Catalog, Recogniser
+from app.core.ports import Catalog, Parser
 from app.core.types import Document, IngestOutcome, Job, JobFile, Library, Metadata, RawDocument
 from app.ingest.embedding import BackfillReport, ChunkFailure, VectorBackfill
 from app.ingest.pipeline import READ_AS, IngestPipeline, waits_for_ocr
@@ -431,7 +431,7 @@ class OcrJob:
     """
 
     parts: Collecting
-    recogniser: Recogniser
+    recogniser: Parser
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
         library = Library(str(context.payload["library"]))

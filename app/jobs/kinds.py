@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.core.ports import Catalog, Recogniser
+from app.core.ports import Catalog, Parser
 from app.core.types import Job, Library
 from app.jobs.bulk import AUTOMATIC_BACKFILL_CHUNKS, BULK
 from app.jobs.ingest import (
@@ -42,7 +42,7 @@ CALIBRATE = "calibrate"
 
 
 def register_ingest(
-    parts: Collecting, jobs: JobQueue, catalog: SqliteCatalog, recogniser: Recogniser
+    parts: Collecting, jobs: JobQueue, catalog: SqliteCatalog, recogniser: Parser
 ) -> None:
     """Register `ingest`, `reread`, `ocr` and `backfill`; `jobs` is the queue of the runner."""
     parts.runner.register(INGEST, IngestJob(parts, jobs))
