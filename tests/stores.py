@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import hashlib
 import itertools
 import shutil
 import tempfile
@@ -10,7 +11,20 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from app.core.types import Chunk, Document, DocumentDraft, FloatArray, Library, WriteResult
+from app.core.ports import Embedder
+from app.core.types import (
+    Chunk,
+    ChunkSpan,
+    Document,
+    DocumentDraft,
+    FloatArray,
+    Library,
+    Metadata,
+    Passage,
+    WriteResult,
+)
+from app.ingest.embedding import VectorBackfill, fingerprint_of
+from app.ingest.names import IngestOptions
 from app.storage.catalog.answers import AnswerStore
 from app.storage.catalog.database import Database
 from app.storage.catalog.sqlite import SqliteDatabase
@@ -21,6 +35,14 @@ from app.storage.store import IndexStore
 from app.storage.writer import CatalogIndexWriter
 
 _NUMBERS = itertools.count()
+OPENED: list[IndexStore | Database] = []
+"""What tests have open, in the order in which it was opened."""
+
+
+def close_opened(but: int = 0) -> None:
+    """Close all but the first of what is open; a store has ten threads."""
+    while len(OPENED) > but:
+        OPENED.pop().close()
 
 
 @cache
@@ -28,6 +50,7 @@ def _folder() -> Path:
     """Return this process's folder; it goes when the process ends."""
     folder = Path(tempfile.mkdtemp(prefix="documind-catalogs-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    atexit.register(close_opened)
     return folder
 
 
@@ -42,7 +65,8 @@ def catalog_database() -> Database:
     """Open an empty catalog of its own, copied from one that was made once."""
     path = _folder() / f"catalog{next(_NUMBERS)}.sqlite3"
     path.write_bytes(_empty())
-    return SqliteDatabase(path, Steps())
+    OPENED.append(database := SqliteDatabase(path, Steps()))
+    return database
 
 
 def kept_answers(store: AnswerStore) -> list[str]:
@@ -53,15 +77,19 @@ def kept_answers(store: AnswerStore) -> list[str]:
 class OpenWriter(CatalogIndexWriter):
     """The writer of a store in a folder of its own, and what tests look at in it."""
 
-    def __init__(self) -> None:
+    def __init__(self, search_url: str = "") -> None:
         folder = _folder() / f"store{next(_NUMBERS)}"
         folder.mkdir()
         (folder / "catalog.sqlite3").write_bytes(_empty())
         options = IndexOptions(
-            folder, folder / "chroma", tantivy_threads=1, tantivy_heap_bytes=15_000_000
+            folder,
+            folder / "chroma",
+            search_url=search_url,
+            tantivy_threads=1,
+            tantivy_heap_bytes=15_000_000,
         )
         self.opened = store = IndexStore(options, vector_store="off")
-        atexit.register(store.close)
+        OPENED.append(store)
         parts = store.database, store.catalog, store.projector, store.originals
         super().__init__(*parts, store.builds)
         self.ledger = BulkLedger(store.database)
@@ -101,3 +129,36 @@ class OpenWriter(CatalogIndexWriter):
             for library in Library
             for chunk_id, row in self.opened.vectors.fetch(library, ids).items()
         }
+
+    def shelve(self, passages: Sequence[Passage], embedder: Embedder | None = None) -> None:
+        """Write the documents of passages, each of their texts a chunk; embed them where asked."""
+        held: dict[str, list[Passage]] = {}
+        for one in passages:
+            held.setdefault(one.document.doc_id, []).append(one)
+        self.write([_draft(some) for some in held.values()])
+        if embedder is not None:
+            for library in {one.document.library for one in passages}:
+                options = IngestOptions()
+                self.claim(library, fingerprint_of(embedder.identity, options))
+                VectorBackfill(self, embedder, options).run(library)
+
+
+def _draft(passages: Sequence[Passage]) -> DocumentDraft:
+    document, text, spans = passages[0].document, "", []
+    for ordinal, one in enumerate(passages):
+        start = max(len(text), one.chunk.start)
+        text = text.ljust(start) + one.chunk.text
+        spans.append(ChunkSpan(ordinal, start, len(text), one.chunk.section))
+    facts = Metadata(document.title, document.authors, document.year, language=document.language)
+    return DocumentDraft(
+        document.library, document.doc_id, document.source_key, document.filename,
+        hashlib.sha256(text.encode()).hexdigest(), document.type, text, facts, tuple(spans),
+        flags=document.flags,
+    )  # fmt: skip
+
+
+def shelved(*passages: Passage, embedder: Embedder | None = None) -> IndexStore:
+    """Return an open store of these passages; with an embedder, they have vectors."""
+    writer = OpenWriter()
+    writer.shelve(passages, embedder)
+    return writer.opened

@@ -1,4 +1,4 @@
-"""What every Catalog does, run on the fake and on the catalog's database."""
+"""What the catalog does, in SQLite and in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 from app.core.errors import NotFound
-from app.core.ports import Catalog
 from app.core.types import Library
+from app.storage.catalog.documents import SqliteCatalog
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
-from tests.fakes.indexes import MemoryCatalog
 from tests.unit.storage.drafts import make_draft
 
 PAPERS, PUBLIC = Library.PAPERS, Library.PUBLIC
@@ -35,14 +34,12 @@ def store(
         yield opened
 
 
-@pytest.fixture(params=["memory", "database"])
-def catalog(request: pytest.FixtureRequest, store: IndexStore) -> Catalog:
-    if request.param == "database":
-        return store.catalog
-    return MemoryCatalog(list(store.catalog.passages(PAPERS, range(1, 100)).values()))
+@pytest.fixture
+def catalog(store: IndexStore) -> SqliteCatalog:
+    return store.catalog
 
 
-def test_passages_come_by_id_with_exact_text(catalog: Catalog) -> None:
+def test_passages_come_by_id_with_exact_text(catalog: SqliteCatalog) -> None:
     found = catalog.passages(PAPERS, [3, 1, 999])
     assert sorted(found) == [1, 3]
     assert found[1].chunk.text == "Walruses whis"
@@ -51,7 +48,7 @@ def test_passages_come_by_id_with_exact_text(catalog: Catalog) -> None:
     assert catalog.passages(PUBLIC, [1]) == {}
 
 
-def test_chunks_are_slices_of_the_text(catalog: Catalog) -> None:
+def test_chunks_are_slices_of_the_text(catalog: SqliteCatalog) -> None:
     for draft in DRAFTS:
         text = catalog.text(PAPERS, draft.doc_id)
         assert (text.text, text.start, text.end, text.length, text.revision) == (
@@ -63,30 +60,30 @@ def test_chunks_are_slices_of_the_text(catalog: Catalog) -> None:
             assert catalog.text(PAPERS, draft.doc_id, chunk.start, chunk.end).text == chunk.text
 
 
-def test_an_unknown_document_is_not_found(catalog: Catalog) -> None:
+def test_an_unknown_document_is_not_found(catalog: SqliteCatalog) -> None:
     with pytest.raises(NotFound):
         catalog.document(PAPERS, "0" * 16)
     with pytest.raises(NotFound):
         catalog.text(PUBLIC, DRAFTS[0].doc_id)
 
 
-def test_documents_are_found_by_title_whatever_the_case(catalog: Catalog) -> None:
+def test_documents_are_found_by_title_whatever_the_case(catalog: SqliteCatalog) -> None:
     found, _ = catalog.documents(PAPERS, "on ")
     assert {document.title for document in found} == {"On walruses", "On penguins"}
     assert catalog.documents(PUBLIC) == ([], None)
 
 
-def test_counts_are_of_live_documents(catalog: Catalog) -> None:
+def test_counts_are_of_live_documents(catalog: SqliteCatalog) -> None:
     counts = catalog.counts(PAPERS)
     assert (counts.documents, counts.chunks) == (3, 6)
     assert catalog.counts(PUBLIC).documents == 0
 
 
-def test_pages_follow_each_other_without_gap_or_repeat(store: IndexStore) -> None:
+def test_pages_follow_each_other_without_gap_or_repeat(catalog: SqliteCatalog) -> None:
     seen: list[str] = []
     cursor: str | None = None
     while True:
-        page, cursor = store.catalog.documents(PAPERS, cursor=cursor, limit=2)
+        page, cursor = catalog.documents(PAPERS, cursor=cursor, limit=2)
         seen += [document.source_key for document in page]
         if cursor is None:
             break

@@ -1,56 +1,70 @@
-"""A small library over the in-memory index."""
+"""A store of a few passages, and the retriever over it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import pytest
 
-from app.core.types import Library, Passage
+from app.core.ports import Embedder, Reranker
+from app.core.types import Passage
 from app.retrieval.pipeline import Retriever
 from app.retrieval.request import RetrievalOptions
+from app.retrieval.reranking import LateInteraction
 from tests.fakes.embedders import HashEmbedder
-from tests.fakes.indexes import ExactVectors, MemoryCatalog, TextbookBM25
+from tests.stores import OpenWriter
 
 
-@dataclass
 class StockedLibrary:
-    """The ports of an index that lives in memory, and the retriever over them."""
+    """A store of passages."""
 
-    catalog: MemoryCatalog
-    vectors: ExactVectors
-    lexical: TextbookBM25
-    embedder: HashEmbedder
+    def __init__(self, writer: OpenWriter) -> None:
+        self.writer = writer
+        store = writer.opened
+        self.catalog, self.vectors, self.lexical = store.catalog, store.vectors, store.lexical
+        self.embedder: Embedder | None = None
 
-    def retriever(self, **options: object) -> Retriever:
-        """A retriever with the given options on top of the defaults."""
+    def retriever(
+        self,
+        *,
+        writer: OpenWriter | None = None,
+        reranker: Reranker | None = None,
+        late: LateInteraction | None = None,
+        asks_host: bool = False,
+        **options: object,
+    ) -> Retriever:
+        """Return a retriever with the given options on top of the defaults."""
         return Retriever(
             self.catalog,
             self.vectors,
             self.lexical,
             self.embedder,
             RetrievalOptions(**options),  # type: ignore[arg-type]
+            writer=writer,
+            reranker=reranker,
+            late=late,
+            asks_host=asks_host,
         )
 
 
-@pytest.fixture
-def stock() -> Callable[[Sequence[Passage]], StockedLibrary]:
-    """Index passages, all with a vector."""
+Shelve = Callable[..., StockedLibrary]
+"""Indexes passages, the first with a vector, those given as `bare` without."""
 
-    def build(passages: Sequence[Passage]) -> StockedLibrary:
-        embedder = HashEmbedder(dimension=256)
-        catalog = MemoryCatalog(passages)
-        vectors = ExactVectors(catalog)
-        for library in Library:
-            known = [p for p in passages if p.chunk.library is library]
-            if known:
-                vectors.add(
-                    library,
-                    [p.chunk.chunk_id for p in known],
-                    embedder.embed_passages([p.chunk.text for p in known]),
-                )
+
+@pytest.fixture
+def search_url() -> str:
+    """The engine that holds words and vectors; empty: files."""
+    return ""
+
+
+@pytest.fixture
+def stock(search_url: str) -> Shelve:
+    def build(passages: Sequence[Passage], bare: Sequence[Passage] = ()) -> StockedLibrary:
+        stocked = StockedLibrary(OpenWriter(search_url))
+        embedder = stocked.embedder = HashEmbedder(dimension=256)
+        stocked.writer.shelve(passages, embedder)
+        stocked.writer.shelve(bare)
         embedder.embedded.clear()
-        return StockedLibrary(catalog, vectors, TextbookBM25(catalog), embedder)
+        return stocked
 
     return build
