@@ -37,6 +37,7 @@ from app.storage.writer import CatalogIndexWriter
 _NUMBERS = itertools.count()
 OPENED: list[IndexStore | Database] = []
 """What tests have open, in the order in which it was opened."""
+_SHELVES: dict[str, IndexStore] = {}
 
 
 def close_opened(but: int = 0) -> None:
@@ -157,8 +158,20 @@ def _draft(passages: Sequence[Passage]) -> DocumentDraft:
     )  # fmt: skip
 
 
-def shelved(*passages: Passage, embedder: Embedder | None = None) -> IndexStore:
-    """Return an open store of these passages; with an embedder, they have vectors."""
-    writer = OpenWriter()
-    writer.shelve(passages, embedder)
-    return writer.opened
+def shelved(
+    *passages: Passage, embedder: Embedder | None = None, bare: Sequence[Passage] = ()
+) -> IndexStore:
+    """Return an open store of these passages, to be read only: tests of the same share it.
+
+    With an embedder, they have vectors, all but the `bare` ones. The last few stores stay open.
+    """
+    key = repr((passages, bare, embedder and embedder.identity))
+    if key not in _SHELVES:
+        writer = OpenWriter()
+        OPENED.remove(writer.opened)
+        writer.shelve(passages, embedder)
+        writer.shelve(bare)
+        _SHELVES[key] = writer.opened
+        if len(_SHELVES) > 6:
+            _SHELVES.pop(next(iter(_SHELVES))).close()
+    return _SHELVES[key]

@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from app.core.errors import NotFound, ProviderError
-from app.core.ports import Catalog, Embedder
+from app.core.ports import Embedder
 from app.core.sentences import sentence_spans
 from app.core.text import tokenise
 from app.core.trace import Trace
@@ -35,6 +35,7 @@ from app.generation.reading import content_tokens
 from app.retrieval.legs import merge
 from app.retrieval.request import Retrieval, SearchRequest
 from app.retrieval.search import slots
+from app.storage.catalog.documents import Catalog
 
 _LOG = logging.getLogger(__name__)
 

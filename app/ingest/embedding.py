@@ -16,7 +16,7 @@ import numpy as np
 
 from app.core.cancel import CancelToken
 from app.core.errors import DocuMindError, InputError, PassageTooLong, ProviderBadResponse
-from app.core.ports import Catalog, Embedder, PassageCodes, PassageEncoder, VectorSink
+from app.core.ports import Embedder, PassageEncoder, VectorSink
 from app.core.text import TOKENIZER_VERSION
 from app.core.types import (
     Chunk,
@@ -29,6 +29,8 @@ from app.core.types import (
 from app.core.vectors import l2_normalise
 from app.ingest.chunking import CHUNKER_VERSION, halves
 from app.ingest.names import IngestOptions
+from app.storage.catalog.documents import Catalog
+from app.storage.catalog.passage_codes import PassageCodeStore
 
 # Make missing late-interaction codes; resumable.
 
@@ -43,7 +45,7 @@ _BATCH = 64
 class CodeBackfill:
     """Makes the missing codes of a library that is not too large for them."""
 
-    store: PassageCodes
+    store: PassageCodeStore
     encoder: PassageEncoder
     catalog: Catalog
     most_chunks: int

@@ -14,7 +14,7 @@ import numpy as np
 from app.core.cancel import run_concurrently
 from app.core.errors import Busy, Conflict, IndexDamaged, InputError, ProviderError, StorageError
 from app.core.languages import LANGUAGES, language_of
-from app.core.ports import Catalog, Embedder, LexicalIndex, VectorIndex, VectorSink
+from app.core.ports import Embedder, VectorSink
 from app.core.text import edit_distance, function_words, tokenise, words
 from app.core.types import (
     EmbedderIdentity,
@@ -30,6 +30,9 @@ from app.core.types import (
 from app.core.vectors import cosine_distances
 from app.retrieval.request import Retrieval, SearchRequest
 from app.retrieval.search import Candidates, QuestionWords, gather, question_words
+from app.storage.catalog.documents import Catalog
+from app.storage.vectors.library import DenseVectorIndex
+from app.storage.words.port import LibraryWords
 
 _LOG = logging.getLogger(__name__)
 
@@ -57,8 +60,8 @@ class Legs:
     """Dense and lexical search over the ports."""
 
     catalog: Catalog
-    vectors: VectorIndex
-    lexical: LexicalIndex
+    vectors: DenseVectorIndex
+    lexical: LibraryWords
     embedder: Embedder | None
     writer: VectorSink | None
     embed_budget_ms: float
@@ -310,7 +313,7 @@ _MOST_WORDS = 8
 def matched_text(
     text: str,
     library: Library,
-    lexical: LexicalIndex,
+    lexical: LibraryWords,
     catalog: Catalog,
     spelt_right: Set[str] = frozenset(),
 ) -> str:

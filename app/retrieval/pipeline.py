@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from app.core.languages import language_name, language_of
-from app.core.ports import Catalog, Embedder, LexicalIndex, Reranker, VectorIndex, VectorSink
+from app.core.ports import Embedder, Reranker, VectorSink
 from app.core.trace import Trace
 from app.core.types import EmbedderIdentity, FloatArray, Fusion, Hit, Library, Notice, QuestionCode
 from app.retrieval import diversity
@@ -17,6 +17,9 @@ from app.retrieval.reading import Reading, band, closeness_of, confidence, loose
 from app.retrieval.request import Retrieval, RetrievalOptions, SearchRequest
 from app.retrieval.reranking import LateInteraction, Reranking
 from app.retrieval.search import Floats, Ints, pool_size, slots
+from app.storage.catalog.documents import Catalog
+from app.storage.vectors.library import DenseVectorIndex
+from app.storage.words.port import LibraryWords
 
 # Make notices of a search that found nothing, or searched by words alone.
 
@@ -84,8 +87,8 @@ class Retriever:
     def __init__(
         self,
         catalog: Catalog,
-        vectors: VectorIndex,
-        lexical: LexicalIndex,
+        vectors: DenseVectorIndex,
+        lexical: LibraryWords,
         embedder: Embedder | None,
         options: RetrievalOptions,
         *,

@@ -39,7 +39,7 @@ from app.core.types import (
 from app.storage.catalog.answers import purge_quotes
 from app.storage.catalog.changes import STAGED, Claim
 from app.storage.catalog.database import Database
-from app.storage.catalog.documents import SqliteCatalog, read_key
+from app.storage.catalog.documents import Catalog, read_key
 from app.storage.catalog.labels import LabelWriter
 from app.storage.catalog.revisions import RevisionBatch, Stored, Written
 from app.storage.catalog.rows import (
@@ -94,7 +94,7 @@ class CatalogIndexWriter:
     def __init__(
         self,
         database: Database,
-        catalog: SqliteCatalog,
+        catalog: Catalog,
         projector: Projector,
         originals: Originals,
         builds: Builds,

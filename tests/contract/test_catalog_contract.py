@@ -9,7 +9,7 @@ import pytest
 
 from app.core.errors import NotFound
 from app.core.types import Library
-from app.storage.catalog.documents import SqliteCatalog
+from app.storage.catalog.documents import Catalog
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
 from tests.unit.storage.drafts import make_draft
@@ -35,11 +35,11 @@ def store(
 
 
 @pytest.fixture
-def catalog(store: IndexStore) -> SqliteCatalog:
+def catalog(store: IndexStore) -> Catalog:
     return store.catalog
 
 
-def test_passages_come_by_id_with_exact_text(catalog: SqliteCatalog) -> None:
+def test_passages_come_by_id_with_exact_text(catalog: Catalog) -> None:
     found = catalog.passages(PAPERS, [3, 1, 999])
     assert sorted(found) == [1, 3]
     assert found[1].chunk.text == "Walruses whis"
@@ -48,7 +48,7 @@ def test_passages_come_by_id_with_exact_text(catalog: SqliteCatalog) -> None:
     assert catalog.passages(PUBLIC, [1]) == {}
 
 
-def test_chunks_are_slices_of_the_text(catalog: SqliteCatalog) -> None:
+def test_chunks_are_slices_of_the_text(catalog: Catalog) -> None:
     for draft in DRAFTS:
         text = catalog.text(PAPERS, draft.doc_id)
         assert (text.text, text.start, text.end, text.length, text.revision) == (
@@ -60,26 +60,26 @@ def test_chunks_are_slices_of_the_text(catalog: SqliteCatalog) -> None:
             assert catalog.text(PAPERS, draft.doc_id, chunk.start, chunk.end).text == chunk.text
 
 
-def test_an_unknown_document_is_not_found(catalog: SqliteCatalog) -> None:
+def test_an_unknown_document_is_not_found(catalog: Catalog) -> None:
     with pytest.raises(NotFound):
         catalog.document(PAPERS, "0" * 16)
     with pytest.raises(NotFound):
         catalog.text(PUBLIC, DRAFTS[0].doc_id)
 
 
-def test_documents_are_found_by_title_whatever_the_case(catalog: SqliteCatalog) -> None:
+def test_documents_are_found_by_title_whatever_the_case(catalog: Catalog) -> None:
     found, _ = catalog.documents(PAPERS, "on ")
     assert {document.title for document in found} == {"On walruses", "On penguins"}
     assert catalog.documents(PUBLIC) == ([], None)
 
 
-def test_counts_are_of_live_documents(catalog: SqliteCatalog) -> None:
+def test_counts_are_of_live_documents(catalog: Catalog) -> None:
     counts = catalog.counts(PAPERS)
     assert (counts.documents, counts.chunks) == (3, 6)
     assert catalog.counts(PUBLIC).documents == 0
 
 
-def test_pages_follow_each_other_without_gap_or_repeat(catalog: SqliteCatalog) -> None:
+def test_pages_follow_each_other_without_gap_or_repeat(catalog: Catalog) -> None:
     seen: list[str] = []
     cursor: str | None = None
     while True:

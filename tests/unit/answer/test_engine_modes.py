@@ -94,7 +94,7 @@ def test_what_no_passage_says_is_marked_as_not_found() -> None:
 
 
 def test_documents_are_compared_where_no_things_are_named() -> None:
-    answer = checked(ask("Compare the caffeine in a cup", "compare"))
+    answer = checked(ask("Compare the milligrams of caffeine in a cup", "compare"))
     assert "| Tea | A cup of tea" in answer.text
     assert "| Coffee | A cup of coffee" in answer.text
 

@@ -14,6 +14,7 @@ from app.core.types import Answer, AnswerStatus, Evidence, Hit, Library, Notice,
 from app.evaluation.arms import Arm
 from app.evaluation.report import ReportProvenance, report_of, to_json, to_markdown
 from app.evaluation.runner import DOCUMENTS, RankedPassages
+from app.models.minilm import MiniLmEmbedder
 from scripts.probes import (
     GROUNDED,
     NDCG,
@@ -222,14 +223,14 @@ def _samples() -> Iterator[Passage]:
 
 
 @pytest.fixture(scope="module")
-def bench() -> Bench:
-    return Bench(passages=list(_samples()))
+def bench(minilm: MiniLmEmbedder) -> Bench:
+    return Bench(passages=list(_samples()), embedder=minilm)
 
 
 @pytest.mark.parametrize(
     "case", load_cases(EVALUATION / "query_cases.json"), ids=lambda case: str(case.id)
 )
-def test_query_cases_hold_over_a_ranking_fake(bench: Bench, case: QueryCase) -> None:
+def test_query_cases_hold_over_the_samples(bench: Bench, case: QueryCase) -> None:
     question = Question(
         case.question,
         case.library,

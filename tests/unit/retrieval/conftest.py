@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Protocol
 
 import pytest
 
@@ -11,23 +12,24 @@ from app.core.types import Passage
 from app.retrieval.pipeline import Retriever
 from app.retrieval.request import RetrievalOptions
 from app.retrieval.reranking import LateInteraction
+from app.storage.store import IndexStore
+from app.storage.writer import CatalogIndexWriter
 from tests.fakes.embedders import HashEmbedder
-from tests.stores import OpenWriter
+from tests.stores import OpenWriter, shelved
 
 
 class StockedLibrary:
     """A store of passages."""
 
-    def __init__(self, writer: OpenWriter) -> None:
-        self.writer = writer
-        store = writer.opened
+    def __init__(self, store: IndexStore, embedder: Embedder | None) -> None:
+        self.store = store
         self.catalog, self.vectors, self.lexical = store.catalog, store.vectors, store.lexical
-        self.embedder: Embedder | None = None
+        self.embedder = embedder
 
     def retriever(
         self,
         *,
-        writer: OpenWriter | None = None,
+        writer: CatalogIndexWriter | None = None,
         reranker: Reranker | None = None,
         late: LateInteraction | None = None,
         asks_host: bool = False,
@@ -47,8 +49,11 @@ class StockedLibrary:
         )
 
 
-Shelve = Callable[..., StockedLibrary]
-"""Indexes passages, the first with a vector, those given as `bare` without."""
+class Shelve(Protocol):
+    def __call__(
+        self, passages: Sequence[Passage], *, bare: Sequence[Passage] = (), own: bool = False
+    ) -> StockedLibrary:
+        """Return a store of passages with a vector, and `bare` without; its own may be written."""
 
 
 @pytest.fixture
@@ -59,12 +64,19 @@ def search_url() -> str:
 
 @pytest.fixture
 def stock(search_url: str) -> Shelve:
-    def build(passages: Sequence[Passage], bare: Sequence[Passage] = ()) -> StockedLibrary:
-        stocked = StockedLibrary(OpenWriter(search_url))
-        embedder = stocked.embedder = HashEmbedder(dimension=256)
-        stocked.writer.shelve(passages, embedder)
-        stocked.writer.shelve(bare)
+    embedder = HashEmbedder(dimension=256)
+
+    def build(
+        passages: Sequence[Passage], *, bare: Sequence[Passage] = (), own: bool = False
+    ) -> StockedLibrary:
+        if own or search_url:
+            writer = OpenWriter(search_url)
+            writer.shelve(passages, embedder)
+            writer.shelve(bare)
+            store = writer.opened
+        else:
+            store = shelved(*passages, embedder=embedder, bare=bare)
         embedder.embedded.clear()
-        return stocked
+        return StockedLibrary(store, embedder)
 
     return build

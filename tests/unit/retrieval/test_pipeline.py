@@ -153,23 +153,23 @@ def test_a_damaged_dense_index_leaves_the_words(
 
 
 def test_a_candidate_without_a_vector_is_embedded_and_kept(stock: Shelve) -> None:
-    stocked = stock(NORMANS[1:], bare=NORMANS[:1])
-    (chunk,) = stocked.writer.pending_vectors(Library.PAPERS, 9)
-    retriever = stocked.retriever(writer=stocked.writer, embed_on_query_budget_ms=10_000)
+    stocked = stock(NORMANS[1:], bare=NORMANS[:1], own=True)
+    (chunk,) = stocked.store.writer.pending_vectors(Library.PAPERS, 9)
+    retriever = stocked.retriever(writer=stocked.store.writer, embed_on_query_budget_ms=10_000)
     found = _ask(retriever, "leader of the Norse")
     assert found.hits[0].signals.dense is not None
     assert found.hits[0].passage.chunk == chunk
     assert found.notices == ()
-    assert list(stocked.writer.vectors) == [*range(1, 4), chunk.chunk_id]
+    assert list(stocked.vectors.fetch(Library.PAPERS, [chunk.chunk_id])) == [chunk.chunk_id]
 
 
 def test_a_question_does_not_wait_for_others_that_write(stock: Shelve) -> None:
-    stocked = stock(NORMANS[1:], bare=NORMANS[:1])
-    retriever = stocked.retriever(writer=stocked.writer, embed_on_query_budget_ms=10_000)
-    with ThreadPoolExecutor(1) as asking, stocked.writer.opened.projector.writing():
+    stocked = stock(NORMANS[1:], bare=NORMANS[:1], own=True)
+    retriever = stocked.retriever(writer=stocked.store.writer, embed_on_query_budget_ms=10_000)
+    with ThreadPoolExecutor(1) as asking, stocked.store.projector.writing():
         found = asking.submit(_ask, retriever, "leader of the Norse").result(30)
     assert found.hits[0].signals.dense is not None
-    assert len(stocked.writer.pending_vectors(Library.PAPERS, 9)) == 1
+    assert len(stocked.store.writer.pending_vectors(Library.PAPERS, 9)) == 1
 
 
 def test_without_budget_missing_vectors_are_said(stock: Shelve) -> None:
@@ -191,8 +191,8 @@ def test_a_given_vector_searches_without_embedding(stock: Shelve) -> None:
 
 
 def test_superseded_chunks_are_not_shown(stock: Shelve) -> None:
-    stocked = stock(NORMANS)
-    with stocked.writer.opened.database.write("test") as sql:  # no index hears of it
+    stocked = stock(NORMANS, own=True)
+    with stocked.store.database.write("test") as sql:  # no index hears of it
         sql.execute(update(documents).where(documents.c.source_key == "rollo").values(state="gone"))
     assert "rollo" not in _keys(_ask(stocked.retriever(), "leader of the Norse", keep_weak=True))
 
@@ -252,7 +252,7 @@ def test_a_search_may_ask_for_its_own_order(stock: Shelve) -> None:
 
 
 def _with_codes(stocked: StockedLibrary, *, coded: int) -> Retriever:
-    codes, encoder = stocked.writer.opened.codes, HashEncoder(HashEmbedder(384))
+    codes, encoder = stocked.store.codes, HashEncoder(HashEmbedder(384))
     CodeBackfill(codes, encoder, stocked.catalog, coded).run(Library.PAPERS)
     return stocked.retriever(late=LateInteraction(codes, encoder))
 
@@ -260,7 +260,7 @@ def _with_codes(stocked: StockedLibrary, *, coded: int) -> Retriever:
 def test_codes_order_the_head_and_a_library_without_them_is_searched_as_before(
     stock: Shelve,
 ) -> None:
-    stocked = stock(NORMANS)
+    stocked = stock(NORMANS, own=True)
     question = "Who was the leader of the Norse?"
     plain = _ask(stocked.retriever(), question, keep_weak=True)
     bare, late, none = (
@@ -277,7 +277,7 @@ def test_codes_order_the_head_and_a_library_without_them_is_searched_as_before(
 
 
 def test_late_interaction_where_it_is_not_possible_is_refused(stock: Shelve) -> None:
-    stocked = stock(NORMANS)
+    stocked = stock(NORMANS, own=True)
     with pytest.raises(InvalidInput, match="LATE_INTERACTION_MAX_CHUNKS"):
         _ask(stocked.retriever(), "the Norse", rerank="late")
     with pytest.raises(InvalidInput, match="relative_score"):
