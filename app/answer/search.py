@@ -9,7 +9,6 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Protocol
 
 import numpy as np
 
@@ -33,19 +32,12 @@ from app.core.types import (
 from app.core.vectors import l2_normalise
 from app.generation.reading import content_tokens
 from app.retrieval.legs import merge
+from app.retrieval.pipeline import Retriever
 from app.retrieval.request import Retrieval, SearchRequest
 from app.retrieval.search import slots
 from app.storage.catalog.documents import Catalog
 
 _LOG = logging.getLogger(__name__)
-
-
-class PassageRetriever(Protocol):
-    """Ranks a library's passages, like `app.retrieval.pipeline.Retriever`."""
-
-    def retrieve(self, request: SearchRequest, trace: Trace) -> Retrieval:
-        """Return the best passages and what must be said about them."""
-        ...
 
 
 Frequencies = Callable[[Sequence[str]], Mapping[str, int]]
@@ -56,7 +48,7 @@ Frequencies = Callable[[Sequence[str]], Mapping[str, int]]
 class LibrarySearcher:
     """The parts that search one library."""
 
-    retriever: PassageRetriever
+    retriever: Retriever
     embedder: Embedder | None
     """Of the library's fingerprint; None searches by words alone."""
     frequencies: Frequencies | None = None
