@@ -12,10 +12,8 @@ from typing import Protocol
 
 from app.core.cancel import CancelToken
 from app.core.types import (
-    Chunk,
     EmbedderIdentity,
     FloatArray,
-    Library,
     PageBoxes,
     PageText,
     PageWords,
@@ -148,31 +146,3 @@ class Parser(Protocol):
             Busy: No process for it could begin in time.
             Unreadable: The page cannot be printed, or broke a limit.
         """
-
-
-class VectorSink(Protocol):
-    """Accepts vectors for a library's live build, or for the build it is bound to."""
-
-    def pending_vectors(
-        self, library: Library, limit: int, order: str = "id", doc_ids: Sequence[str] | None = None
-    ) -> list[Chunk]:
-        """Return up to `limit` live chunks without a vector.
-
-        `order` is `id`, `longest` or `linked`; `doc_ids` limits the search to some documents.
-        """
-
-    def write_vectors(
-        self, library: Library, chunk_ids: Sequence[int], vectors: FloatArray, *, wait: bool = True
-    ) -> None:
-        """Store L2-normalised rows `[n, dim]` durably and queue them for dense search.
-
-        They are stored as float16.
-
-        Raises:
-            Busy: Another one writes, and it is not to be waited for.
-            FingerprintMismatch: The rows do not fit the build, or the library was re-embedded in
-                between.
-        """
-
-    def apply(self, library: Library) -> None:
-        """Bring every projection of the library up to the last change."""

@@ -237,7 +237,7 @@ class ReembedJob:
                 context.progress(done, max(missing, done), "chunks")
             context.checkpoint()
 
-        backfill = VectorBackfill(self.reembedding.view(number), embedder, self.options)
+        backfill = VectorBackfill(self.reembedding.writer, embedder, self.options, build=number)
         report = backfill.run(library, progress=progress, cancel=context.cancel)
         if not quiet:
             log_failures(context, report.failed[:MOST_LOGGED])

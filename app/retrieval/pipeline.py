@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from app.core.languages import language_name, language_of
-from app.core.ports import Embedder, Reranker, VectorSink
+from app.core.ports import Embedder, Reranker
 from app.core.trace import Trace
 from app.core.types import EmbedderIdentity, FloatArray, Fusion, Hit, Library, Notice, QuestionCode
 from app.retrieval import diversity
@@ -20,6 +20,7 @@ from app.retrieval.search import Floats, Ints, pool_size, slots
 from app.storage.catalog.documents import Catalog
 from app.storage.vectors.library import DenseVectorIndex
 from app.storage.words.port import LibraryWords
+from app.storage.writer import CatalogIndexWriter
 
 # Make notices of a search that found nothing, or searched by words alone.
 
@@ -92,7 +93,7 @@ class Retriever:
         embedder: Embedder | None,
         options: RetrievalOptions,
         *,
-        writer: VectorSink | None = None,
+        writer: CatalogIndexWriter | None = None,
         reranker: Reranker | None = None,
         late: LateInteraction | None = None,
         remarks: Callable[[], Sequence[Notice]] = tuple,
@@ -102,7 +103,7 @@ class Retriever:
 
         Args:
             catalog: Passages by id; what it does not return is not live and is not shown.
-            vectors: The dense leg.
+            vectors: The dense leg, of the build that `embedder` makes vectors for.
             lexical: The lexical leg.
             embedder: Of the library's fingerprint; None searches by words alone.
             options: Defaults and weights.

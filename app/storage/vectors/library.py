@@ -427,16 +427,16 @@ class DenseVectorIndex:
     def __init__(self, libraries: Mapping[Library, DenseLibrary], build: int | None = None) -> None:
         """Search `libraries`: the vectors of this build only; None takes those that are live."""
         self._libraries = libraries
-        self._build = build
+        self.build = build
 
     def search(
         self, library: Library, query: FloatArray, k: int, filters: Filters | None = None
     ) -> list[Scored]:
-        return self._libraries[library].search(query, k, filters, self._build)
+        return self._libraries[library].search(query, k, filters, self.build)
 
     def fetch(self, library: Library, chunk_ids: Sequence[int]) -> dict[int, FloatArray]:
         """Return stored rows `[dim]`; ids without a vector are absent."""
-        return self._libraries[library].fetch(chunk_ids, self._build)
+        return self._libraries[library].fetch(chunk_ids, self.build)
 
     def count(self, library: Library) -> int:
         """Return how many vectors can be searched."""
