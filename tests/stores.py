@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
+from app.core.ids import document_id
 from app.core.ports import Embedder
 from app.core.types import (
     Chunk,
@@ -62,12 +63,69 @@ def _empty() -> bytes:
     return path.read_bytes()
 
 
-def catalog_database() -> Database:
-    """Open an empty catalog of its own, copied from one that was made once."""
+def catalog_file() -> Path:
+    """Return an empty catalog of its own, copied from one that was made once."""
     path = _folder() / f"catalog{next(_NUMBERS)}.sqlite3"
     path.write_bytes(_empty())
-    OPENED.append(database := SqliteDatabase(path, Steps()))
+    return path
+
+
+def catalog_database() -> Database:
+    OPENED.append(database := SqliteDatabase(catalog_file(), Steps()))
     return database
+
+
+def passage(
+    text: str,
+    *,
+    key: str = "doc",
+    library: Library = Library.PAPERS,
+    ordinal: int = 0,
+    chunk_id: int | None = None,
+    title: str | None = None,
+    section: str = "body",
+    start: int = 0,
+    revision: int = 1,
+    flags: tuple[str, ...] = (),
+) -> Passage:
+    """Return a live chunk with its document; the chunk's text is the document's text from `start` on."""
+    doc_id = document_id(library, key)
+    chunk = Chunk(
+        chunk_id=chunk_id if chunk_id is not None else int(doc_id[:6], 16) * 100 + ordinal,
+        doc_id=doc_id,
+        library=library,
+        revision=revision,
+        ordinal=ordinal,
+        start=start,
+        end=start + len(text),
+        section=section,
+        page=None,
+        text=text,
+    )
+    document = Document(
+        doc_id=doc_id,
+        library=library,
+        source_key=key,
+        revision=revision,
+        sha256="0" * 64,
+        title=title or key.replace("-", " ").title(),
+        authors=("A. Writer",),
+        year=2024,
+        type="text",
+        state="live",
+        characters=start + len(text),
+        pages=0,
+        chunks=1,
+        embedded=1,
+        duplicate_of=None,
+        source_url=None,
+        licence=None,
+        added_at="2026-01-01T00:00:00Z",
+        updated_at="2026-01-01T00:00:00Z",
+        filename=f"{key}.txt",
+        flags=flags,
+    )
+    return Passage(chunk, document)
 
 
 def kept_answers(store: AnswerStore) -> list[str]:

@@ -37,8 +37,7 @@ from app.storage.catalog.state import ModelStore
 from app.storage.store import IndexStore
 from tests.fakes.embedders import HashEmbedder
 from tests.fakes.generators import FixedModels
-from tests.fakes.retrievers import passage
-from tests.stores import catalog_database, shelved
+from tests.stores import catalog_database, passage, shelved
 
 PROMPTS = PromptLibrary.load()
 

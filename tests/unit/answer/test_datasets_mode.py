@@ -8,7 +8,7 @@ from app.answer.modes import inventory, scan
 from app.answer.strategies import numbered
 from app.core.types import Evidence, Hit
 from app.generation.prompts import REFUSAL
-from tests.fakes.retrievers import passage
+from tests.stores import passage
 from tests.unit.answer.bench import Bench, papers
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from app.answer.document_facts import FactWish, fact_wish, which_documents
 from app.core.types import Library, Passage
-from tests.fakes.retrievers import passage
+from tests.stores import passage
 from tests.unit.answer.bench import Bench, papers
 
 

@@ -5,7 +5,7 @@ import pytest
 from app.core.types import Answer, Filters, Mode, ModelProfile, QuoteEvent, SourcesEvent
 from app.generation.comparisons import NOT_FOUND, POINTS
 from tests.fakes.generators import FixedModels, ScriptedGenerator
-from tests.fakes.retrievers import passage
+from tests.stores import passage
 from tests.unit.answer.bench import Bench, codes, final, papers
 
 TEA = passage(

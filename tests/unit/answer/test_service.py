@@ -38,8 +38,7 @@ from app.core.types import (
 )
 from app.generation.prompts import REFUSAL, GenerationOptions
 from tests.fakes.generators import FixedModels, ScriptedGenerator
-from tests.fakes.retrievers import passage
-from tests.stores import OpenWriter, kept_answers
+from tests.stores import OpenWriter, kept_answers, passage
 from tests.unit.answer.bench import (
     COPPER,
     DUARTE,

@@ -18,7 +18,7 @@ from app.generation.prompts import REFUSAL
 from app.retrieval.request import Retrieval
 from tests.fakes.embedders import HashEmbedder
 from tests.fakes.generators import FixedModels, ScriptedGenerator, with_probabilities
-from tests.fakes.retrievers import passage
+from tests.stores import passage
 from tests.unit.answer.bench import Bench, codes, papers
 
 QUESTION = "What is the melting point of copper?"

@@ -17,8 +17,7 @@ from app.evaluation.collections import (
     from_library,
     from_path,
 )
-from tests.fakes.retrievers import passage
-from tests.stores import shelved
+from tests.stores import passage, shelved
 
 CORPUS: list[dict[str, object]] = [
     {"_id": "p1", "title": "Normans", "text": "Rollo led them."},

@@ -29,7 +29,7 @@ from scripts.probes import (
     strategy_arms,
     with_articles,
 )
-from tests.fakes.retrievers import passage
+from tests.stores import passage
 from tests.unit.answer.bench import Bench
 
 ROOT = Path(__file__).parents[3]

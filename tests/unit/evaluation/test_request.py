@@ -19,8 +19,7 @@ from app.evaluation.report import ReportArchive
 from app.evaluation.runner import OutcomeLog, QuestionOutcome, RankedPassages
 from app.ingest.names import IngestOptions
 from app.retrieval.request import RetrievalOptions
-from tests.fakes.retrievers import passage
-from tests.stores import shelved
+from tests.stores import passage, shelved
 
 
 def test_a_request_survives_a_restart() -> None:

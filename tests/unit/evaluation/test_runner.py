@@ -28,8 +28,7 @@ from app.retrieval.pipeline import Retriever
 from app.retrieval.request import RetrievalOptions
 from evaluation.studies.fusion import grid
 from tests.fakes.embedders import HashEmbedder
-from tests.fakes.retrievers import passage
-from tests.stores import shelved
+from tests.stores import passage, shelved
 
 TEXTS = {
     "rollo": "Rollo was the leader of the Norse who settled in Normandy.",

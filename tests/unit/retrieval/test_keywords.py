@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from app.core.types import Library
 from app.retrieval.search import QuestionWords, inverse_document_frequency, question_words
 from app.storage.words.port import LibraryWords
-from tests.fakes.retrievers import passage
-from tests.stores import shelved
+from tests.stores import passage, shelved
 
 
 def test_idf_by_hand() -> None:

@@ -12,7 +12,7 @@ from app.retrieval.legs import matched_text
 from app.retrieval.request import Retrieval, SearchRequest
 from app.retrieval.search import question_words
 from tests.fakes.embedders import HashEmbedder
-from tests.fakes.retrievers import passage
+from tests.stores import passage
 from tests.unit.retrieval.conftest import Shelve, StockedLibrary
 
 GERMAN = "Die Normannen eroberten England im Jahr 1066 bei Hastings und bauten dort viele Burgen."

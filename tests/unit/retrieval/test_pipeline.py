@@ -19,7 +19,7 @@ from app.retrieval.reranking import LateInteraction
 from app.storage.catalog.schema import documents
 from tests.fakes.embedders import HashEmbedder
 from tests.fakes.encoders import HashEncoder
-from tests.fakes.retrievers import passage
+from tests.stores import passage
 from tests.unit.retrieval.conftest import Shelve, StockedLibrary
 
 NORMANS = [

@@ -6,7 +6,7 @@ import pytest
 
 from app.core.types import Library
 from app.retrieval.legs import matched_text
-from tests.fakes.retrievers import passage
+from tests.stores import passage
 from tests.unit.retrieval.conftest import Shelve, StockedLibrary
 
 PAPERS = Library.PAPERS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from app.core.trace import Trace
 from app.core.types import Library, StageTrace
 from app.retrieval.request import SearchRequest
-from tests.fakes.retrievers import passage
+from tests.stores import passage
 from tests.unit.retrieval.conftest import Shelve
 
 TEXT = "the copper kettle boils on the iron stove while the baker kneads the morning bread"
