@@ -107,7 +107,7 @@ class DenseLibrary:
     def search(
         self, query: FloatArray, k: int, filters: Filters | None, build: int | None = None
     ) -> list[Scored]:
-        """Return up to k chunks, as `VectorIndex.search`.
+        """Return up to k chunks by cosine distance, ascending.
 
         Args:
             query: float32 `[dim]`, norm 1.
@@ -422,20 +422,22 @@ def _scored(query: FloatArray, stored: VectorRows, k: int) -> list[Scored]:
 
 
 class DenseVectorIndex:
-    """The VectorIndex port over both libraries, or over the build that queries are embedded for."""
+    """The vectors of both libraries, or those of the build that queries are embedded for."""
 
     def __init__(self, libraries: Mapping[Library, DenseLibrary], build: int | None = None) -> None:
         """Search `libraries`: the vectors of this build only; None takes those that are live."""
         self._libraries = libraries
-        self._build = build
+        self.build = build
 
     def search(
         self, library: Library, query: FloatArray, k: int, filters: Filters | None = None
     ) -> list[Scored]:
-        return self._libraries[library].search(query, k, filters, self._build)
+        return self._libraries[library].search(query, k, filters, self.build)
 
     def fetch(self, library: Library, chunk_ids: Sequence[int]) -> dict[int, FloatArray]:
-        return self._libraries[library].fetch(chunk_ids, self._build)
+        """Return stored rows `[dim]`; ids without a vector are absent."""
+        return self._libraries[library].fetch(chunk_ids, self.build)
 
     def count(self, library: Library) -> int:
+        """Return how many vectors can be searched."""
         return self._libraries[library].count

@@ -14,6 +14,7 @@ from app.core.types import Answer, AnswerStatus, Evidence, Hit, Library, Notice,
 from app.evaluation.arms import Arm
 from app.evaluation.report import ReportProvenance, report_of, to_json, to_markdown
 from app.evaluation.runner import DOCUMENTS, RankedPassages
+from app.models.minilm import MiniLmEmbedder
 from scripts.probes import (
     GROUNDED,
     NDCG,
@@ -28,7 +29,7 @@ from scripts.probes import (
     strategy_arms,
     with_articles,
 )
-from tests.fakes.retrievers import passage
+from tests.stores import passage
 from tests.unit.answer.bench import Bench
 
 ROOT = Path(__file__).parents[3]
@@ -222,14 +223,14 @@ def _samples() -> Iterator[Passage]:
 
 
 @pytest.fixture(scope="module")
-def bench() -> Bench:
-    return Bench(passages=list(_samples()))
+def bench(minilm: MiniLmEmbedder) -> Bench:
+    return Bench(passages=list(_samples()), embedder=minilm)
 
 
 @pytest.mark.parametrize(
     "case", load_cases(EVALUATION / "query_cases.json"), ids=lambda case: str(case.id)
 )
-def test_query_cases_hold_over_a_ranking_fake(bench: Bench, case: QueryCase) -> None:
+def test_query_cases_hold_over_the_samples(bench: Bench, case: QueryCase) -> None:
     question = Question(
         case.question,
         case.library,
