@@ -17,7 +17,6 @@ from app.evaluation.runner import DOCUMENTS, RankedPassages
 from scripts.probes import (
     GROUNDED,
     NDCG,
-    CaseReply,
     Probe,
     QueryCase,
     ServiceAsk,
@@ -239,8 +238,8 @@ def test_query_cases_hold_over_a_ranking_fake(bench: Bench, case: QueryCase) -> 
         top_k=5,
     )
     answer = bench.ask(question)
-    titles = frozenset(e.hit.passage.document.title.lower() for e in answer.evidence)
-    assert failures(case, CaseReply(answer.status, answer.text, titles)) == []
+    titles = {e.hit.passage.document.title.lower() for e in answer.evidence}
+    assert failures(case, answer.status, answer.text, titles) == []
 
 
 def test_there_are_twenty_cases() -> None:
@@ -259,8 +258,8 @@ def test_failures_say_what_does_not_hold(tmp_path: Path) -> None:
         expected_docs=("Chess",),
         expected_substrings=("Deep Blue",),
     )
-    assert failures(case, CaseReply("answered", "It was deep blue.", frozenset({"chess"}))) == []
-    assert len(failures(case, CaseReply("abstained", "", frozenset()))) == 3
+    assert failures(case, "answered", "It was deep blue.", {"chess"}) == []
+    assert len(failures(case, "abstained", "", set())) == 3
     path = tmp_path / "cases.json"
     path.write_text('{"cases": [{"id": "a"}]}')
     with pytest.raises(InvalidInput, match="not a file of cases"):
