@@ -40,12 +40,7 @@ def main(given: argparse.Namespace | None = None) -> None:
         probes, skipped = with_articles(probes, lambda probe: titles_like(client, probe))
         ask = ServerAsk(client)
         libraries = client.libraries()["libraries"]
-        counted = (
-            [row for row in libraries if isinstance(row, dict)]
-            if isinstance(libraries, list)
-            else []
-        )
-        documents = sum(int(row["documents"]) for row in counted)
+        documents = sum(int(row["documents"]) for row in libraries)
         arms = strategy_arms()
         experiment = run_probes(
             given.bench.stem, probes, arms, ask, seed=SEED, top_k=given.top_k, documents=documents
@@ -53,7 +48,7 @@ def main(given: argparse.Namespace | None = None) -> None:
         made = client.diagnostics()
     built = {
         str(row["library"]): Fingerprint(**row["fingerprint"])
-        for row in counted
+        for row in libraries
         if row.get("fingerprint")
     }
     fingerprint = ", ".join(f"{library} {fingerprint8(found)}" for library, found in built.items())

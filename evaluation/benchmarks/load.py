@@ -21,12 +21,12 @@ import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
-from itertools import chain, pairwise
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import psutil
+from pydantic import TypeAdapter
 
 from app.client import FINISHED, FileToSend
 from evaluation.benchmarks.load_processes import TOKENS_PER_S, Seen, Sent, Times, document
@@ -72,19 +72,15 @@ def rig(folder: Path) -> Iterator[tuple[str, Served]]:
 def read(url: str, streams: int, seconds: float, extra: int = 0, *direct: str) -> Seen:
     command = [*PROCESS, "read", url, str(streams), str(seconds), str(extra), *direct]
     made = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True)
-    return Seen(**json.loads(made.stdout))
+    return TypeAdapter(Seen).validate_json(made.stdout)
 
 
 def under_way_ms(
     texts: Iterable[tuple[str, Times]], sent: Sent, *, guarded: bool
 ) -> Iterator[float]:
-    """Yield each token's latency in ms: model host to the reader's last character.
+    """Yield the latency of each token that readers saw, in ms: model host to its last character.
 
-    Args:
-        texts: What readers saw, and when.
-        sent: What the model host wrote, and when.
-        guarded: The server's guard was between: it holds back the last word, so a token leaves with
-            the next one.
+    The server's guard holds back the last word: where it was between, a token leaves with the next.
     """
     for text, times in texts:
         lengths = [length for length, _ in times]
@@ -112,15 +108,15 @@ def bench_streams(folder: Path, seconds: float) -> Part:
             cpu_s += server.cpu_s() - before_s
     sent: Sent = json.loads((folder / "sent.json").read_text("utf-8"))
     late = {
-        name: list(
-            chain.from_iterable(
-                under_way_ms(run.texts, sent, guarded="straight" not in name) for run in rounds
-            )
-        )
+        name: [
+            ms
+            for run in rounds
+            for ms in under_way_ms(run.texts, sent, guarded="straight" not in name)
+        ]
         for name, rounds in seen.items()
     }
     answers = sum(len(run.texts) for run in seen[many])
-    errors = sum(sum(run.errors.values()) for rounds in seen.values() for run in rounds)
+    errors = sum(run.errors.total() for rounds in seen.values() for run in rounds)
     sentences, supported = (
         sum(getattr(run, name) for run in seen[many]) for name in ("sentences", "supported")
     )
@@ -173,13 +169,8 @@ def gaps(path: Path, begin_s: float, end_s: float) -> list[float]:
 
 def bench_loop(folder: Path, seconds: float) -> Part:
     """Measure the event loop in a bulk run and a long PDF, and an idle loop."""
-    pages = [
-        [
-            f"Page {n}, line {line}: the harbour master wrote down the tide, wind and ships."
-            for line in range(45)
-        ]
-        for n in range(PDF_PAGES)
-    ]
+    said = "the harbour master wrote down the tide, wind and ships."
+    pages = [[f"Page {n}, line {line}: {said}" for line in range(45)] for n in range(PDF_PAGES)]
     pdf, dump = folder / "long.pdf", folder / "dump"
     pdf.write_bytes(make_pdf(pages))
     dump.mkdir()
@@ -288,10 +279,8 @@ def bench_soak(folder: Path, questions: int, cycles: int) -> Part:
     what = f"growth of memory over {questions} questions and {documents} documents"
     lines = [
         Line(what, slope, 2.0, "MB per 1,000"),
-        Line(
-            "growth of open handles after the warm-up", float(np.median(late)) - max(early), 0, ""
-        ),
-        Line("failures", failures, 0, ""),
+        Line("growth of open handles after the warm-up", float(np.median(late)) - max(early)),
+        Line("failures", failures),
     ]
     return lines, {
         "memory at the start MB": course[0][1],
@@ -334,30 +323,24 @@ def main() -> int:
     for part, measure in measures.items():
         kept = asked.parts / f"{part}.json" if asked.parts else None
         if kept and kept.exists():
-            read_back = json.loads(kept.read_text("utf-8"))
-            found[part] = [Line(**line) for line in read_back["lines"]], read_back["figures"]
+            found[part] = TypeAdapter(Part).validate_json(kept.read_text("utf-8"))
         elif part in asked.only:
             before = os.getloadavg()[0]
             with tempfile.TemporaryDirectory(prefix="documind-load-") as folder:
-                lines, figures = found[part] = measure(Path(folder))
-            figures |= {
-                f"machine load before {part}": before,
-                f"machine load after {part}": os.getloadavg()[0],
-            }
+                found[part] = measure(Path(folder))
+            figures = found[part][1]
+            figures[f"machine load before {part}"] = before
+            figures[f"machine load after {part}"] = os.getloadavg()[0]
             if kept:
                 kept.parent.mkdir(parents=True, exist_ok=True)
-                content = {"lines": [asdict(line) for line in lines], "figures": figures}
-                kept.write_text(json.dumps(content), "utf-8")
+                kept.write_bytes(TypeAdapter(Part).dump_json(found[part]))
     every = [line for lines, _ in found.values() for line in lines]
     all_figures = {name: value for _, figures in found.values() for name, value in figures.items()}
     if len(found) == len(measures):
         title = "Many streams, a free event loop, and a long day"
         return write("load", title, REMARKS, every, all_figures, "make bench-load")
-    print(
-        json.dumps(
-            {line.what: (line.measured, line.holds) for line in every} | all_figures, indent=1
-        )
-    )
+    shown = {line.what: (line.measured, line.holds) for line in every}
+    print(json.dumps(shown | all_figures, indent=1))
     return 0 if all(line.holds for line in every) else 1
 
 

@@ -32,9 +32,9 @@ from app.storage.store import IndexStore
 from evaluation.lib.corpus import QUESTIONS, WINDOWS, Figures, fill_library, make_inputs
 from evaluation.lib.growth import timed
 from evaluation.lib.reports import COLLECTIONS, ROOT, Line, options, quantile, say, write
-from evaluation.lib.served import Served, pss_bytes
+from evaluation.lib.served import pss_bytes
 from tests.fakes.postgres_server import PostgresServer, running_server
-from tests.shared.engines import DoubleProcess, Working, data_of
+from tests.shared.engines import DoubleProcess, data_of, several
 
 TOP_K = 10
 CLIENTS = 8
@@ -160,18 +160,7 @@ class Side:
         for number, path in enumerate(paths):
             path.write_text(f"File {number}.\n\n{texts[number]}\n", "utf-8")
         settings = self.settings | WITHOUT_CODES
-        with ExitStack() as stack:
-            lanes = {"JOB_LANES": "none"} if self.workers else {}
-            servers = [
-                stack.enter_context(Served(data_of(self.folder, f"{number}"), **settings, **lanes))
-                for number in range(1, self.servers + 1)
-            ]
-            for number in range(1, self.workers + 1):
-                data = data_of(self.folder, f"worker-{number}")
-                worker = Working(data, **settings, LOG_LEVEL="INFO")
-                worker.start()
-                stack.callback(worker.close)
-                worker.wait_said("DocuMind works")
+        with several(self.folder, self.servers, self.workers, **settings) as (servers, _):
             urls = [server.url for server in servers]
             for url in urls:
                 asked([url], questions[:WARM_UP])
@@ -193,12 +182,11 @@ def main() -> int:
         questions=(QUESTIONS, "at most"),
     )
     embedder = MiniLmEmbedder()
-    with ExitStack() as stack:
-        folder = Path(
-            stack.enter_context(
-                tempfile.TemporaryDirectory(prefix="documind-load-", dir=given.cache)
-            )
-        )
+    with (
+        tempfile.TemporaryDirectory(prefix="documind-load-", dir=given.cache) as place,
+        ExitStack() as stack,
+    ):
+        folder = Path(place)
         inputs, engine = folder / "inputs", folder / "engine"
         inputs.mkdir()
         real = make_inputs(given.data, given.cache, embedder, given.chunks, inputs, given.real)

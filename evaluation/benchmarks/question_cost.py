@@ -97,10 +97,7 @@ def main() -> int:
         ],
         [
             Line(
-                f"calls of the {engine} more at {sizes[-1]:,} chunks",
-                most[engine] - least[engine],
-                0,
-                "",
+                f"calls of the {engine} more at {sizes[-1]:,} chunks", most[engine] - least[engine]
             )
             for engine in least
         ],

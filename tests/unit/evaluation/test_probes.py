@@ -18,7 +18,6 @@ from app.models.minilm import MiniLmEmbedder
 from scripts.probes import (
     GROUNDED,
     NDCG,
-    CaseReply,
     Probe,
     QueryCase,
     ServiceAsk,
@@ -240,8 +239,8 @@ def test_query_cases_hold_over_the_samples(bench: Bench, case: QueryCase) -> Non
         top_k=5,
     )
     answer = bench.ask(question)
-    titles = frozenset(e.hit.passage.document.title.lower() for e in answer.evidence)
-    assert failures(case, CaseReply(answer.status, answer.text, titles)) == []
+    titles = {e.hit.passage.document.title.lower() for e in answer.evidence}
+    assert failures(case, answer.status, answer.text, titles) == []
 
 
 def test_there_are_twenty_cases() -> None:
@@ -260,8 +259,8 @@ def test_failures_say_what_does_not_hold(tmp_path: Path) -> None:
         expected_docs=("Chess",),
         expected_substrings=("Deep Blue",),
     )
-    assert failures(case, CaseReply("answered", "It was deep blue.", frozenset({"chess"}))) == []
-    assert len(failures(case, CaseReply("abstained", "", frozenset()))) == 3
+    assert failures(case, "answered", "It was deep blue.", {"chess"}) == []
+    assert len(failures(case, "abstained", "", set())) == 3
     path = tmp_path / "cases.json"
     path.write_text('{"cases": [{"id": "a"}]}')
     with pytest.raises(InvalidInput, match="not a file of cases"):
