@@ -44,6 +44,7 @@ from app.core.access import Caller, KeyScope
 from app.core.errors import Busy, DocuMindError, InvalidInput, NotFound, TooLarge
 from app.core.labels import MOST_LABEL_CHARACTERS, MOST_TAGS, Condition
 from app.core.types import Document, Job, Library, LibraryName, Mode, Scope
+from app.core.vocabulary import form, json_values
 from app.ingest.names import display_name, source_key
 from app.jobs.runner import IngestPayload, IngestReport, UploadedFile, has_text
 
@@ -238,9 +239,9 @@ class CheckArguments(Tolerant):
     )
 
 
-def _told(text: str, found: BaseModel) -> types.CallToolResult:
-    data = found.model_dump(mode="json", by_alias=True)
-    return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=data)
+def _told(text: str, found: object) -> types.CallToolResult:
+    shown = [types.TextContent(text=text)]
+    return types.CallToolResult(content=shown, structured_content=json_values(found))
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +284,7 @@ class _Tool:
     arguments: type[BaseModel]
     scope: KeyScope
     """Which a key needs for it."""
-    reply: type[BaseModel]
+    reply: type
     work: Callable[[At, Any], Awaitable[types.CallToolResult]]
 
     def listing(self) -> types.Tool:
@@ -292,7 +293,7 @@ class _Tool:
             title=self.title,
             description=self.description,
             input_schema=self.arguments.model_json_schema(),
-            output_schema=self.reply.model_json_schema(mode="serialization"),
+            output_schema=form(self.reply).json_schema(mode="serialization"),
             annotations=types.ToolAnnotations(
                 read_only_hint=self.scope != "write", open_world_hint=False
             ),
@@ -308,7 +309,7 @@ async def _in_thread(work: Callable[[At, Any], _R], at: At, asked: BaseModel) ->
 
 
 def _tool(
-    title: str, scope: KeyScope, reply: type[BaseModel]
+    title: str, scope: KeyScope, reply: type
 ) -> Callable[[Callable[[At, Any], object]], None]:
     """Make a function a tool: its name, arguments and docstring are those that a client sees."""
 

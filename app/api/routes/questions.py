@@ -10,7 +10,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
-from app.answer.records import AskedFilters, answer_set, with_verdicts_of_today
+from app.answer.records import answer_set
 from app.api.deps import AtDoor, Composition, Door, events, files, needs, needs_all
 from app.api.errors import ANSWERING, PROVIDER, declared
 from app.api.schemas.base import DocId
@@ -52,6 +52,7 @@ from app.core.ports import Parser
 from app.core.text import tokenise
 from app.core.trace import Trace, ended_with_block
 from app.core.types import Filters, Hit, Library, Question, Scope
+from app.core.vocabulary import from_json
 from app.ingest.names import display_name
 from app.retrieval.legs import merge
 from app.retrieval.request import Retrieval, SearchRequest
@@ -110,8 +111,7 @@ def with_saved(door: Door, asked: FilterValues, filters: Filters) -> Filters:
     """
     if not asked.collection:
         return filters
-    saved = AskedFilters.model_validate(door.services.store.labels.collection(asked.collection))
-    return filters.over(saved.filters())
+    return filters.over(door.services.store.labels.collection(asked.collection))
 
 
 @router.get("/search", **needs("read", "index_damaged"))
@@ -285,8 +285,8 @@ def list_answers(
 @conversations_router.get("/answers/{answer_id}", **needs_all("read", "not_found"))
 def get_answer(door: AtDoor, answer_id: Identity) -> StoredAnswer:
     """A stored answer with its full trace."""
-    kept = with_verdicts_of_today(door.services.store.answers.get(answer_id))
-    return StoredAnswer.model_validate({**kept, "request_id": door.request_id})
+    kept = door.services.store.answers.get(answer_id)
+    return from_json(StoredAnswer, {**kept, "request_id": door.request_id})
 
 
 @conversations_router.post(

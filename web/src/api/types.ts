@@ -27,7 +27,7 @@ export type Band = NonNullable<SourceRecord["band"]>;
 export type SentenceRecord = Schemas["Sentence"];
 export type QuoteRecord = Schemas["Quote"];
 export type CitationRecord = Schemas["Citation"];
-export type StageRecord = Schemas["TraceStage"];
+export type StageRecord = Schemas["StageTrace"];
 export type TraceItem = Schemas["TraceItem"];
 export type ContextRecord = Schemas["ContextTrace"];
 
