@@ -31,7 +31,6 @@ from app.api.schemas.base import IngestResponse, Reply, Tolerant
 from app.api.schemas.questions import (
     MOST_CHARACTERS,
     CheckRequest,
-    CheckResponse,
     FilterFields,
     QueryRequest,
     SearchQuery,
@@ -43,7 +42,7 @@ from app.client import as_text
 from app.core.access import Caller, KeyScope
 from app.core.errors import Busy, DocuMindError, InvalidInput, NotFound, TooLarge
 from app.core.labels import MOST_LABEL_CHARACTERS, MOST_TAGS, Condition
-from app.core.types import Document, Job, Library, LibraryName, Mode, Scope
+from app.core.types import CheckReport, Document, Job, Library, LibraryName, Mode, Scope
 from app.core.vocabulary import form, json_values
 from app.ingest.names import display_name, source_key
 from app.jobs.runner import IngestPayload, IngestReport, UploadedFile, has_text
@@ -377,7 +376,7 @@ async def _ask(at: At, asked: AskArguments) -> types.CallToolResult:
     return _told("\n".join([answer.text, "", *sources, *notices]).strip(), AnswerRecord.of(answer))
 
 
-@_tool("Check a text", "ask", CheckResponse)
+@_tool("Check a text", "ask", CheckReport)
 async def _check(at: At, asked: CheckArguments) -> types.CallToolResult:
     """Check every sentence of a text against the libraries, or against another text.
 
@@ -387,7 +386,7 @@ async def _check(at: At, asked: CheckArguments) -> types.CallToolResult:
     wanted = CheckRequest(**asked.model_dump())
     work = partial(questions.checked, at.door, wanted)
     report = await at.edge.checks.run(work)
-    said = as_text(report.model_dump(mode="json"))
+    said = as_text(json_values(report))
     return _told(said or "There is no sentence in it.", report)
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
 from app.core.documents import Heading, Passage
 from app.core.labels import Condition, fold
@@ -17,6 +16,7 @@ from app.core.vocabulary import (
     CitedBy,
     EvidenceKind,
     Fusion,
+    LibraryName,
     Mode,
     NoticeCode,
     Reasoning,
@@ -436,51 +436,63 @@ class FinalEvent:
 AnswerEvent = MetaEvent | SourcesEvent | QuoteEvent | ReadingEvent | TokenEvent | FinalEvent
 
 
+_SHARE = {"ge": 0, "le": 1}
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Characters `[start, end)` that bear on a sentence; `quote` equals them."""
+    """Characters [start, end) of a document's revision, or of the text `against`."""
 
+    __pydantic_config__ = AS_JSON
     start: int
     end: int
     quote: str
-    support: float
-    """Probability in [0, 1] that they hold the sentence."""
-    library: str | None = None
-    """With `doc_id`, `title` and `revision` None when the text is none of a library."""
-    doc_id: str | None = None
-    title: str | None = None
-    revision: int | None = None
+    support: float = field(metadata=_SHARE)
+    """Probability that they hold the sentence."""
+    library: LibraryName | None
+    """With `doc_id`, `title` and `revision` null when the text is none of a library."""
+    doc_id: str | None
+    title: str | None
+    revision: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedSentence:
-    """A sentence at `text[start:end]` with its verdict; the best findings first."""
+    """A sentence of the text and what was found for it, the best first."""
 
+    __pydantic_config__ = AS_JSON
     text: str
     start: int
     end: int
     verdict: Verdict
-    support: float = 0.0
-    """Of the best finding, in [0, 1]; 0 without one."""
-    citations: tuple[Finding, ...] = ()
-    better: Finding | None = None
-    """A place of a library that supports it, where the given source does not."""
-    judged: SecondVerdict | None = None
-    """The verdict of the model that was asked too; None where none was, or none was readable."""
+    support: float = field(metadata=_SHARE)
+    """Of the deciding place; from 0.5 only where it is supported."""
+    citations: tuple[Finding, ...]
+    better: Finding | None
+    """A place of the library that supports it, where `against` does not."""
+    judged: SecondVerdict | None
+    """The model's verdict, where `judge` named one and its reply was clear."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckCounts:
+    """Sentences by verdict."""
+
+    supported: int
+    weak: int
+    contradicted: int
+    not_found: int
+    no_claim: int
 
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
     """A checked text, sentence by sentence, in order."""
 
+    __pydantic_config__ = AS_JSON
     sentences: tuple[CheckedSentence, ...]
-    judge: str | None = None
-    """The model that was asked too."""
-    judge_failed: str | None = None
-    """Why it was asked no further; the sentences after that have no verdict of it."""
-
-    @property
-    def counts(self) -> Mapping[Verdict, int]:
-        """Return the number of sentences by verdict; every verdict has an entry."""
-        found = Counter(sentence.verdict for sentence in self.sentences)
-        return {verdict: found[verdict] for verdict in get_args(Verdict)}
+    counts: CheckCounts
+    judge: str | None
+    """`provider:model` that was asked too."""
+    judge_failed: str | None
+    """Why it was asked no further; sentences after that have no `judged`."""

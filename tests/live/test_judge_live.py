@@ -8,11 +8,10 @@ import pytest
 
 from app.answer.checking import CheckService, SecondOpinion
 from app.answer.search import LibrarySearcher
-from app.api.schemas.questions import CheckResponse
 from app.client import as_markdown
 from app.core.cancel import CancelToken
 from app.core.ports import Generator
-from app.core.types import CheckReport
+from app.core.types import CheckReport, json_values
 from app.generation.prompts import GenerationOptions
 from app.models.ollama import OllamaHost
 from app.models.ollama_adapters import OllamaGenerator
@@ -54,7 +53,7 @@ def test_a_model_answers_next_to_ours(live: Live) -> None:
     assert (judged.judge, judged.judge_failed) == (model.name, None)
     assert {one.judged for one in judged.sentences[:2]} <= {"supported", "not_supported", None}
     assert judged.sentences[2].judged == "not_supported"
-    shown = as_markdown(CheckResponse.model_validate(judged).model_dump(mode="json"))
+    shown = as_markdown(json_values(judged))
     assert shown.count(f"({model.name}: ") == len(judged.sentences)
 
 

@@ -28,10 +28,8 @@ from app.core.types import (
     Reasoning,
     Rerank,
     Scope,
-    SecondVerdict,
     Strategy,
     TraceLevel,
-    Verdict,
 )
 from app.core.vocabulary import AnswerStatus, from_json
 
@@ -403,59 +401,6 @@ class FileText(Reply):
 
     filename: str
     text: str
-
-
-class CheckCitation(Reply):
-    """Characters [start, end) of a document's revision, or of the text `against`."""
-
-    library: LibraryName | None
-    doc_id: str | None
-    title: str | None
-    revision: int | None
-    start: int
-    end: int
-    quote: str
-    support: float = Field(ge=0, le=1)
-
-
-class CheckSentence(Reply):
-    """A sentence of the text and what was found for it, the best first."""
-
-    text: str
-    start: int
-    end: int
-    verdict: Verdict
-    support: float = Field(
-        ge=0, le=1, description="of the deciding place; from 0.5 only where it is supported"
-    )
-    citations: list[CheckCitation]
-    better: CheckCitation | None = Field(
-        description="a place of the library that supports it, where `against` does not"
-    )
-    judged: SecondVerdict | None = Field(
-        description="the model's verdict, where `judge` named one and its reply was clear"
-    )
-
-
-class CheckCounts(Reply):
-    """Sentences by verdict."""
-
-    supported: int
-    weak: int
-    contradicted: int
-    not_found: int
-    no_claim: int
-
-
-class CheckResponse(Reply):
-    """A checked text."""
-
-    sentences: list[CheckSentence]
-    counts: CheckCounts
-    judge: str | None = Field(description="provider:model that was asked too")
-    judge_failed: str | None = Field(
-        description="why it was asked no further; sentences after that have no `judged`"
-    )
 
 
 class AnswerSummary(Reply):

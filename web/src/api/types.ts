@@ -56,9 +56,9 @@ export type JobRecord = Schemas["JobReply"];
 export type JobList = Schemas["JobList"];
 
 export type CheckRequest = Schemas["CheckRequest"];
-export type CheckReport = Schemas["CheckResponse"];
-export type CheckedSentence = Schemas["CheckSentence"];
-export type CheckPlace = Schemas["CheckCitation"];
+export type CheckReport = Schemas["CheckReport"];
+export type CheckedSentence = Schemas["CheckedSentence"];
+export type CheckPlace = Schemas["Finding"];
 export type CheckVerdict = CheckedSentence["verdict"];
 export type FileText = Schemas["FileText"];
 
