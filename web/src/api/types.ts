@@ -52,7 +52,7 @@ export type SyncedFolder = Schemas["SyncedFolder"];
 export type IngestResponse = Schemas["IngestResponse"];
 export type IngestOutcome = Schemas["IngestOutcome"];
 export type Receipt = Schemas["Receipt"];
-export type JobRecord = Schemas["JobReply"];
+export type JobRecord = Schemas["Job"];
 export type JobList = Schemas["JobList"];
 
 export type CheckRequest = Schemas["CheckRequest"];
