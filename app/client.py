@@ -395,7 +395,7 @@ class DocuMindClient(Connection):
         against: str | None = None,
         judge: str | None = None,
     ) -> Json:
-        """Return the verdict of every sentence of a text (a CheckResponse)."""
+        """Return the verdict of every sentence of a text (a CheckReport)."""
         given = {"library": library, "against": against, "judge": judge}
         return self.post(
             "/api/v1/check",

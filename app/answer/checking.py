@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import secrets
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import get_args
 
 from app.answer.models import ModelSelector
 from app.answer.search import SearcherFor, libraries
@@ -16,11 +18,13 @@ from app.core.errors import InvalidInput, ModelNotInstalled, ProviderError
 from app.core.ports import Generator
 from app.core.trace import Trace
 from app.core.types import (
+    CheckCounts,
     CheckedSentence,
     CheckReport,
     Finding,
     Hit,
     Library,
+    Passage,
     Prompt,
     Scope,
     SecondVerdict,
@@ -156,10 +160,11 @@ class CheckService:
         for start, end, _ in spans:
             verdict, findings = found.get(start, nothing)
             support = findings[0].support if findings else 0.0
-            sentences.append(
-                CheckedSentence(text[start:end], start, end, verdict, support, tuple(findings))
-            )
-        return CheckReport(tuple(sentences))
+            told = text[start:end], start, end, verdict, support, tuple(findings), None, None
+            sentences.append(CheckedSentence(*told))
+        counts = Counter(one.verdict for one in sentences)
+        by_verdict = CheckCounts(**{verdict: counts[verdict] for verdict in get_args(Verdict)})
+        return CheckReport(tuple(sentences), by_verdict, None, None)
 
     def _verdicts(
         self,
@@ -208,44 +213,21 @@ def _batches(
 
 def _place_of(hit: Hit, known: dict[tuple[Library, int], SourcePassage]) -> SourcePassage:
     """Return the place of a hit; a passage that several sentences find is read once."""
-    chunk, document = hit.passage.chunk, hit.passage.document
-    if chunk.key not in known:
-
-        def told(one: Comparison) -> Finding:
-            return _finding(
-                one,
-                chunk.text,
-                chunk.start,
-                chunk.library,
-                document.doc_id,
-                document.title,
-                chunk.revision,
-            )
-
-        known[chunk.key] = SourcePassage(read_passage(hit.passage), told)
-    return known[chunk.key]
+    of = hit.passage
+    if of.chunk.key not in known:
+        known[of.chunk.key] = SourcePassage(
+            read_passage(of), lambda one: _finding(one, of.chunk.text, of.chunk.start, of)
+        )
+    return known[of.chunk.key]
 
 
-def _finding(
-    one: Comparison,
-    text: str,
-    offset: int,
-    library: Library | None = None,
-    doc_id: str | None = None,
-    title: str | None = None,
-    revision: int | None = None,
-) -> Finding:
+def _finding(one: Comparison, text: str, offset: int, of: Passage | None = None) -> Finding:
     start, end = one.alignment.start, one.alignment.end
-    return Finding(
-        offset + start,
-        offset + end,
-        text[start:end],
-        round(one.score, 4),
-        library.value if library else None,
-        doc_id,
-        title,
-        revision,
-    )
+    quoted = offset + start, offset + end, text[start:end], round(one.score, 4)
+    if of is None:
+        return Finding(*quoted, None, None, None, None)
+    chunk, document = of.chunk, of.document
+    return Finding(*quoted, chunk.library.value, document.doc_id, document.title, chunk.revision)
 
 
 # Ask a model for its own verdict on the sentences of a checked text.

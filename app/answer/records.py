@@ -9,47 +9,39 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
-from dataclasses import replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, Literal, Self, TypedDict, cast
+from operator import attrgetter
+from typing import Annotated, Any, Literal, Self, TypedDict
 from urllib.parse import quote_plus
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator
 
 from app.answer.options import AnswerOptions
 from app.core.ids import web_link
 from app.core.types import (
+    AS_JSON,
     Answer,
     AnswerStatus,
     Band,
-    Condition,
-    ContextTrace,
-    Disagreement,
     Evidence,
-    EvidenceKind,
-    Filters,
-    Fusion,
     Hit,
     Library,
-    Message,
     Mode,
     Notice,
     Question,
     Quote,
-    Reasoning,
-    Rerank,
     Scope,
     Sentence,
     Signals,
-    StageTrace,
     Strategy,
-    TraceItem,
     TraceLevel,
     TraceReport,
     Usage,
 )
+from app.core.vocabulary import from_json, json_values
 from app.storage.catalog.answers import AnswerStore
 
 # Passages as JSON: a hit of a search, a numbered source of an answer.
@@ -64,32 +56,16 @@ else."""
 root_path: ContextVar[str] = ContextVar("root_path", default="")
 """The path under which a proxy serves the page of a request (ROOT_PATH)."""
 
-
-class JsonRecord(BaseModel):
-    """A JSON object; field docstrings become the descriptions of OpenAPI."""
-
-    model_config = ConfigDict(
-        frozen=True,
-        use_attribute_docstrings=True,
-        populate_by_name=True,
-        serialize_by_alias=True,
-        json_schema_serialization_defaults_required=True,
-    )
-
-    @classmethod
-    def trusted(cls, values: Mapping[str, object]) -> Self:
-        """Return an object of values that this program made, without checking them again."""
-        make = cast("Callable[..., Self]", cls.model_construct)
-        return make(**values)
-
-    def json_values(self) -> dict[str, Any]:
-        """Return the object as plain JSON values."""
-        return self.model_dump(mode="json")
+_OF_DOCUMENT = ("doc_id", "duplicate_of", "title", "filename", "authors", "year", "flags")
+_OF_CHUNK = ("revision", "library", "section", "page", "start", "end")
+_VALUES = attrgetter(*(one.name for one in fields(Signals)))
 
 
-class PassageRecord(JsonRecord):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassageRecord:
     """A passage of a stored revision; offsets are Unicode code points."""
 
+    __pydantic_config__ = AS_JSON
     doc_id: str
     duplicate_of: str | None
     revision: int
@@ -119,35 +95,24 @@ class PassageRecord(JsonRecord):
     """Findings at ingest a reader should see, of the whole document; absent from old answers."""
 
     @classmethod
-    def of_hit(cls, hit: Hit, **more: object) -> Self:
+    def of_hit(cls, hit: Hit, **more: Any) -> Self:  # noqa: ANN401  # of the subclass's fields
         """Return the record of a hit; `more` holds the fields that a subclass adds."""
         chunk, document = hit.passage.chunk, hit.passage.document
-        values: dict[str, object] = {
-            "doc_id": document.doc_id,
-            "duplicate_of": document.duplicate_of,
-            "revision": chunk.revision,
-            "library": chunk.library,
-            "title": document.title,
-            "filename": document.filename,
-            "sample": document.is_sample,
-            "authors": document.authors,
-            "year": document.year,
-            "section": chunk.section,
-            "page": chunk.page,
-            "chunk_index": chunk.ordinal,
-            "start": chunk.start,
-            "end": chunk.end,
-            "band": hit.band,
-            "score": round(hit.score, 6),
-            "signals": _rounded_signals(hit.signals),
-            "source_url": web_link(document.source_url),
-            "view_url": view_url(hit),
-            "flags": document.flags,
-        }
-        values.update(more)
-        return cls.trusted(values)
+        return cls(
+            **{name: getattr(document, name) for name in _OF_DOCUMENT},
+            **{name: getattr(chunk, name) for name in _OF_CHUNK},
+            sample=document.is_sample,
+            chunk_index=chunk.ordinal,
+            band=hit.band,
+            score=round(hit.score, 6),
+            signals=Signals(*map(_rounded, _VALUES(hit.signals))),
+            source_url=web_link(document.source_url),
+            view_url=view_url(hit),
+            **more,
+        )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Source(PassageRecord):
     """A numbered passage of an answer."""
 
@@ -189,16 +154,6 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(float(value), 6)
 
 
-def _rounded_signals(signals: Signals) -> Signals:
-    return Signals(
-        _rounded(signals.dense),
-        _rounded(signals.bm25),
-        _rounded(signals.overlap),
-        _rounded(signals.sentence),
-        _rounded(signals.rerank),
-    )
-
-
 def _preview(text: str) -> str:
     """Return a passage's beginning, cut at a word, with an ellipsis if cut."""
     if len(text) <= PREVIEW_CHARACTERS:
@@ -210,55 +165,17 @@ def _preview(text: str) -> str:
     return f"{head.rstrip()}\u2026"
 
 
-class TraceStage(JsonRecord):
-    """One step of a question."""
-
-    name: str
-    ms: float
-    """Milliseconds."""
-    n_in: int = Field(alias="in")
-    """Candidates before the step."""
-    n_out: int = Field(alias="out")
-    """Candidates after the step."""
-    items: tuple[TraceItem, ...] | None = Field(None, exclude_if=lambda items: items is None)
-    """Each candidate after the step, with trace: full."""
-
-    @classmethod
-    def of(cls, stage: StageTrace, *, full: bool) -> Self:
-        """Return the record of a step."""
-        return cls(
-            name=stage.name,
-            ms=stage.ms,
-            n_in=stage.n_in,
-            n_out=stage.n_out,
-            items=stage.items if full else None,
-        )
+_OF_ANSWER = (
+    "answer_id conversation_id status generator embedder rewritten_query notices sentences quote"
+    " model_text usage"
+).split()
 
 
-class AnswerTrace(JsonRecord):
-    """The steps that led to the answer."""
-
-    stages: tuple[TraceStage, ...]
-    llm_calls: int
-    context: ContextTrace | None
-    disagreements: tuple[Disagreement, ...]
-
-    @classmethod
-    def of(cls, report: TraceReport, level: TraceLevel) -> Self | None:
-        """Return the record of a trace, None for level `none`."""
-        if level == "none":
-            return None
-        return cls(
-            stages=tuple(TraceStage.of(stage, full=level == "full") for stage in report.stages),
-            llm_calls=report.llm_calls,
-            context=report.context,
-            disagreements=report.disagreements,
-        )
-
-
-class AnswerRecord(JsonRecord):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerRecord:
     """An answer whose every citation can be checked."""
 
+    __pydantic_config__ = AS_JSON
     answer_id: str
     conversation_id: str | None
     answer: str
@@ -271,7 +188,7 @@ class AnswerRecord(JsonRecord):
     retrieval_strategy: Strategy
     """The strategy that searched."""
     rewritten_query: str | None
-    confidence: float = Field(ge=0, le=1)
+    confidence: float = field(metadata={"ge": 0, "le": 1})
     """Calibrated probability that the answer is supported."""
     notices: tuple[Notice, ...]
     sources: tuple[Source, ...]
@@ -280,11 +197,11 @@ class AnswerRecord(JsonRecord):
     """The quoting answer, where a model was to answer and there is one."""
     model_text: str | None = None
     """What is kept of the model's own words; null where no model spoke."""
-    trace: AnswerTrace | None
+    trace: TraceReport | None
     usage: Usage
 
     @classmethod
-    def of(cls, answer: Answer, trace: TraceLevel | None = None, **more: object) -> Self:
+    def of(cls, answer: Answer, trace: TraceLevel | None = None, **more: Any) -> Self:  # noqa: ANN401  # of the subclass's fields
         """Return the record of a final answer.
 
         Args:
@@ -292,126 +209,48 @@ class AnswerRecord(JsonRecord):
             trace: How much of the trace to show; None takes the level the question asked for.
             more: The fields that a subclass adds.
         """
-        values: dict[str, object] = {
-            "answer_id": answer.answer_id,
-            "conversation_id": answer.conversation_id,
-            "answer": answer.text,
-            "status": answer.status,
-            "generator": answer.generator,
-            "embedder": answer.embedder,
-            "library": answer.question.library,
-            "query_mode": answer.question.mode,
-            "retrieval_strategy": answer.strategy,
-            "rewritten_query": answer.rewritten_query,
-            "confidence": round(answer.confidence, 4),
-            "notices": answer.notices,
-            "sources": tuple(Source.of(evidence) for evidence in answer.evidence),
-            "sentences": answer.sentences,
-            "quote": answer.quote,
-            "model_text": answer.model_text,
-            "trace": AnswerTrace.of(answer.trace, trace or answer.question.trace),
-            "usage": answer.usage,
-        }
-        values.update(more)
-        return cls.trusted(values)
+        return cls(
+            **{name: getattr(answer, name) for name in _OF_ANSWER},
+            answer=answer.text,
+            library=answer.question.library,
+            query_mode=answer.question.mode,
+            retrieval_strategy=answer.strategy,
+            confidence=round(answer.confidence, 4),
+            sources=tuple(Source.of(evidence) for evidence in answer.evidence),
+            trace=answer.trace.at(trace or answer.question.trace),
+            **more,
+        )
 
 
 # Answers as the store keeps them: with the request, the settings and the whole trace.
 
 
-class AskedFilters(JsonRecord):
-    """Conditions on passages, as a query gives them."""
-
-    section: tuple[str, ...] = ()
-    doc_ids: tuple[str, ...] = ()
-    year_from: int | None = None
-    year_to: int | None = None
-    author: str | None = None
-    type: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
-    metadata: tuple[str, ...] = ()
-    """As KEY=VALUE, or KEY=FROM..TO."""
-
-    @classmethod
-    def of(cls, filters: Filters) -> Self:
-        """Return the record of filters."""
-        return cls(
-            section=filters.sections,
-            doc_ids=filters.doc_ids,
-            year_from=filters.year_from,
-            year_to=filters.year_to,
-            author=filters.author,
-            type=filters.types,
-            tags=filters.tags,
-            metadata=tuple(map(str, filters.metadata)),
-        )
-
-    def filters(self) -> Filters:
-        return Filters(
-            self.section,
-            self.doc_ids,
-            self.year_from,
-            self.year_to,
-            self.author,
-            self.type,
-            self.tags,
-            tuple(map(Condition.written, self.metadata)),
-        )
+def _of_today(sentences: Iterable[Mapping[str, object]]) -> tuple[dict[str, object], ...]:
+    """Return kept sentences; older releases called `not_found` `unsupported`."""
+    new = {"unsupported": "not_found"}
+    return tuple(
+        {**one, "verdict": new.get(str(one["verdict"]), one["verdict"])} for one in sentences
+    )
 
 
-class AskedQuestion(JsonRecord):
-    """A request with its defaults; null for options newer than the answer."""
-
-    question: str
-    library: Scope
-    query_mode: Mode
-    retrieval_strategy: Strategy
-    retrieve_only: bool
-    top_k: int | None
-    filters: AskedFilters
-    history: tuple[Message, ...]
-    fusion: Fusion | None
-    rerank: Rerank | None = None
-    reasoning: Reasoning | None = None
-    model: str | None
-    fallback: bool | None = None
-    evidence: EvidenceKind | None = None
-
-    @classmethod
-    def of(cls, question: Question) -> Self:
-        """Return the record of a question."""
-        return cls(
-            question=question.text,
-            library=question.library,
-            query_mode=question.mode,
-            retrieval_strategy=question.strategy,
-            retrieve_only=question.retrieve_only,
-            top_k=question.top_k,
-            filters=AskedFilters.of(question.filters),
-            history=question.history,
-            fusion=question.fusion,
-            rerank=question.rerank,
-            reasoning=question.reasoning,
-            model=question.model,
-            fallback=question.fallback,
-            evidence=question.evidence,
-        )
-
-
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StoredRecord(AnswerRecord):
     """An answer as given, with its full trace and request.
 
     Quotes of deleted documents are blank.
     """
 
-    asked: AskedQuestion
+    sentences: Annotated[tuple[Sentence, ...], BeforeValidator(_of_today)]
+    asked: Question
     settings: dict[str, str]
     """What can change an answer besides the documents."""
     at: str
     """When it was answered, UTC ISO 8601."""
     kept: Literal["full", "hash"]
     """hash: texts are replaced by their SHA-256."""
-    feedback: dict[str, object] | None = Field(None, exclude_if=lambda feedback: feedback is None)
+    feedback: dict[str, object] | None = field(
+        default=None, metadata={"exclude_if": lambda feedback: feedback is None}
+    )
 
     @classmethod
     def kept_whole(cls, answer: Answer, settings: Mapping[str, str], at: str) -> Self:
@@ -425,7 +264,7 @@ class StoredRecord(AnswerRecord):
         return cls.of(
             answer,
             "full",
-            asked=AskedQuestion.of(answer.question),
+            asked=answer.question,
             settings=dict(settings),
             at=at,
             kept="full",
@@ -476,7 +315,7 @@ class AnswerJournal:
             return
         record = StoredRecord.kept_whole(answer, self._settings(), _iso(self._clock()))
         shown = hashed(record) if self._options.store_answers == "hash" else record
-        self._store.save(answer, shown.json_values(), self._past_retention())
+        self._store.save(answer, json_values(shown), self._past_retention())
 
     def _past_retention(self) -> str | None:
         """Return before which time answers are to be forgotten now, if any are."""
@@ -490,18 +329,6 @@ class AnswerJournal:
         return _iso(now - timedelta(days=self._options.answer_retention_days))
 
 
-def with_verdicts_of_today(record: Mapping[str, object]) -> dict[str, object]:
-    """Return a kept answer; older releases called `not_found` `unsupported`."""
-    sentences = cast("Sequence[Mapping[str, object]]", record.get("sentences", ()))
-    return {
-        **record,
-        "sentences": [
-            {**one, "verdict": "not_found"} if one.get("verdict") == "unsupported" else one
-            for one in sentences
-        ],
-    }
-
-
 def hashed(record: StoredRecord) -> StoredRecord:
     """Return the record with every human text replaced by its SHA-256.
 
@@ -509,25 +336,18 @@ def hashed(record: StoredRecord) -> StoredRecord:
     """
     asked, quote, trace = record.asked, record.quote, record.trace
     history = tuple(replace(turn, content=_sha256(turn.content)) for turn in asked.history)
-    return record.model_copy(
-        update={
-            "answer": _sha256(record.answer),
-            "rewritten_query": _hash_or_none(record.rewritten_query),
-            "sources": tuple(
-                source.model_copy(update={"preview": ""}) for source in record.sources
-            ),
-            "sentences": _hashed_sentences(record.sentences),
-            "quote": quote
-            and replace(
-                quote, text=_sha256(quote.text), sentences=_hashed_sentences(quote.sentences)
-            ),
-            "model_text": _hash_or_none(record.model_text),
-            "trace": trace and trace.model_copy(update={"disagreements": ()}),
-            "asked": asked.model_copy(
-                update={"question": _sha256(asked.question), "history": history}
-            ),
-            "kept": "hash",
-        }
+    return replace(
+        record,
+        answer=_sha256(record.answer),
+        rewritten_query=_hash_or_none(record.rewritten_query),
+        sources=tuple(replace(source, preview="") for source in record.sources),
+        sentences=_hashed_sentences(record.sentences),
+        quote=quote
+        and replace(quote, text=_sha256(quote.text), sentences=_hashed_sentences(quote.sentences)),
+        model_text=_hash_or_none(record.model_text),
+        trace=trace and replace(trace, disagreements=()),
+        asked=replace(asked, text=_sha256(asked.text), history=history),
+        kept="hash",
     )
 
 
@@ -579,7 +399,7 @@ def to_case(record: Mapping[str, object]) -> CaseRecord | None:
         record: A stored answer with its `feedback`, as `AnswerStore.list(with_feedback=True)`
             returns them.
     """
-    answer = StoredRecord.model_validate(with_verdicts_of_today(record))
+    answer = from_json(StoredRecord, record)
     feedback = answer.feedback or {}
     if answer.kept != "full" or answer.status not in ("answered", "abstained"):
         return None
@@ -589,7 +409,7 @@ def to_case(record: Mapping[str, object]) -> CaseRecord | None:
     cited = {citation.n for sentence in answer.sentences for citation in sentence.citations}
     documents = [source.doc_id for source in answer.sources if source.n in cited]
     return CaseRecord(
-        question=answer.asked.question,
+        question=answer.asked.text,
         library=answer.library,
         intent="question",
         expected_substrings=[],

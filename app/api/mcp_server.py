@@ -31,7 +31,6 @@ from app.api.schemas.base import IngestResponse, Reply, Tolerant
 from app.api.schemas.questions import (
     MOST_CHARACTERS,
     CheckRequest,
-    CheckResponse,
     FilterFields,
     QueryRequest,
     SearchQuery,
@@ -43,7 +42,8 @@ from app.client import as_text
 from app.core.access import Caller, KeyScope
 from app.core.errors import Busy, DocuMindError, InvalidInput, NotFound, TooLarge
 from app.core.labels import MOST_LABEL_CHARACTERS, MOST_TAGS, Condition
-from app.core.types import Document, Job, Library, LibraryName, Mode, Scope
+from app.core.types import CheckReport, Document, Job, Library, LibraryName, Mode, Scope
+from app.core.vocabulary import form, json_values
 from app.ingest.names import display_name, source_key
 from app.jobs.runner import IngestPayload, IngestReport, UploadedFile, has_text
 
@@ -238,9 +238,9 @@ class CheckArguments(Tolerant):
     )
 
 
-def _told(text: str, found: BaseModel) -> types.CallToolResult:
-    data = found.model_dump(mode="json", by_alias=True)
-    return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=data)
+def _told(text: str, found: object) -> types.CallToolResult:
+    shown = [types.TextContent(text=text)]
+    return types.CallToolResult(content=shown, structured_content=json_values(found))
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +283,7 @@ class _Tool:
     arguments: type[BaseModel]
     scope: KeyScope
     """Which a key needs for it."""
-    reply: type[BaseModel]
+    reply: type
     work: Callable[[At, Any], Awaitable[types.CallToolResult]]
 
     def listing(self) -> types.Tool:
@@ -292,7 +292,7 @@ class _Tool:
             title=self.title,
             description=self.description,
             input_schema=self.arguments.model_json_schema(),
-            output_schema=self.reply.model_json_schema(mode="serialization"),
+            output_schema=form(self.reply).json_schema(mode="serialization"),
             annotations=types.ToolAnnotations(
                 read_only_hint=self.scope != "write", open_world_hint=False
             ),
@@ -308,7 +308,7 @@ async def _in_thread(work: Callable[[At, Any], _R], at: At, asked: BaseModel) ->
 
 
 def _tool(
-    title: str, scope: KeyScope, reply: type[BaseModel]
+    title: str, scope: KeyScope, reply: type
 ) -> Callable[[Callable[[At, Any], object]], None]:
     """Make a function a tool: its name, arguments and docstring are those that a client sees."""
 
@@ -376,7 +376,7 @@ async def _ask(at: At, asked: AskArguments) -> types.CallToolResult:
     return _told("\n".join([answer.text, "", *sources, *notices]).strip(), AnswerRecord.of(answer))
 
 
-@_tool("Check a text", "ask", CheckResponse)
+@_tool("Check a text", "ask", CheckReport)
 async def _check(at: At, asked: CheckArguments) -> types.CallToolResult:
     """Check every sentence of a text against the libraries, or against another text.
 
@@ -386,7 +386,7 @@ async def _check(at: At, asked: CheckArguments) -> types.CallToolResult:
     wanted = CheckRequest(**asked.model_dump())
     work = partial(questions.checked, at.door, wanted)
     report = await at.edge.checks.run(work)
-    said = as_text(report.model_dump(mode="json"))
+    said = as_text(json_values(report))
     return _told(said or "There is no sentence in it.", report)
 
 

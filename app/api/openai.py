@@ -74,6 +74,7 @@ from app.core.types import (
     TokenEvent,
     Usage,
 )
+from app.core.vocabulary import json_values
 from app.generation.citations import MARK
 
 ChatTask = Literal["title", "tags", "follow_ups", "queries"]
@@ -137,7 +138,7 @@ class Completion:
         return reply.model_dump_json(by_alias=True).encode("utf-8", "replace")
 
     def record(self, answer: Answer) -> dict[str, object]:
-        return QueryResponse.of(answer, request_id=self.request_id).json_values()
+        return json_values(QueryResponse.of(answer, request_id=self.request_id))
 
     def annotations(self, answer: Answer, shown: str, before: int = 0) -> list[Annotation]:
         """Return an answer's verified citations, placed on the marks of the text that was shown.

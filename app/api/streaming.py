@@ -19,7 +19,6 @@ from typing import Generic, TypeVar
 
 from anyio import to_thread
 from fastapi import Response
-from pydantic_core import to_json
 from starlette.types import Receive, Scope, Send
 
 from app.answer.records import Source
@@ -40,6 +39,7 @@ from app.core.types import (
     SourcesEvent,
     TokenEvent,
 )
+from app.core.vocabulary import form, json_values
 from app.jobs.runner import JobRunner, is_finished
 
 _LONG_S = 3600.0
@@ -353,7 +353,8 @@ class AnswerReply(Response):
 
 
 def body(answer: Answer, request_id: str) -> bytes:
-    return to_json(QueryResponse.of(answer, request_id=request_id))
+    found: bytes = form(QueryResponse).dump_json(QueryResponse.of(answer, request_id=request_id))
+    return found
 
 
 def render(item: AnswerEvent, request_id: str) -> bytes:
@@ -363,7 +364,7 @@ def render(item: AnswerEvent, request_id: str) -> bytes:
             said = {name: getattr(item, name) for name in names}
             return event("meta", {**said, "request_id": request_id})
         case SourcesEvent():
-            sources = [Source.of(evidence).json_values() for evidence in item.evidence]
+            sources = [json_values(Source.of(evidence)) for evidence in item.evidence]
             return event("sources", {"sources": sources})
         case QuoteEvent():
             return event("quote", asdict(item.quote))
@@ -373,7 +374,7 @@ def render(item: AnswerEvent, request_id: str) -> bytes:
             return event("token", {"text": item.text})
         case FinalEvent():
             answer = QueryResponse.of(item.answer, request_id=request_id)
-            return event("final", answer.json_values())
+            return event("final", json_values(answer))
 
 
 class Places:

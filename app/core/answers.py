@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
-from typing import Literal, NamedTuple, get_args
+from dataclasses import dataclass, field, fields, replace
+from typing import Literal, NamedTuple
 
 from app.core.documents import Heading, Passage
 from app.core.labels import Condition, fold
 from app.core.vocabulary import (
+    AS_JSON,
+    WITHIN,
     AnswerStatus,
     Band,
     CitedBy,
     EvidenceKind,
     Fusion,
+    LibraryName,
     Mode,
     NoticeCode,
     Reasoning,
@@ -36,16 +38,17 @@ class Filters:
     All given fields must hold; values within one are alternatives.
     """
 
-    sections: tuple[str, ...] = ()
+    __pydantic_config__ = AS_JSON
+    sections: tuple[str, ...] = field(default=(), metadata={"alias": "section"})
     doc_ids: tuple[str, ...] = ()
     year_from: int | None = None
     year_to: int | None = None
     author: str | None = None
     """Case-insensitive substring of any author's name."""
-    types: tuple[str, ...] = ()
+    types: tuple[str, ...] = field(default=(), metadata={"alias": "type"})
     tags: tuple[str, ...] = ()
     metadata: tuple[Condition, ...] = ()
-    """All of them must hold."""
+    """All of them must hold. As KEY=VALUE, or KEY=FROM..TO."""
 
     def over(self, saved: Filters) -> Filters:
         """Return both; a field that is given here counts, what is asked of metadata adds up."""
@@ -188,11 +191,18 @@ class StageTrace:
     A full trace also has the outcome of each candidate.
     """
 
+    __pydantic_config__ = AS_JSON
     name: str
     ms: float
-    n_in: int
-    n_out: int
-    items: tuple[TraceItem, ...] = ()
+    """Milliseconds."""
+    n_in: int = field(metadata={"alias": "in"})
+    """Candidates before the step."""
+    n_out: int = field(metadata={"alias": "out"})
+    """Candidates after the step."""
+    items: tuple[TraceItem, ...] | None = field(
+        default=None, metadata={"exclude_if": lambda items: items is None}
+    )
+    """Each candidate after the step, with trace: full."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,13 +260,20 @@ class Disagreement:
 
 @dataclass(frozen=True, slots=True)
 class TraceReport:
-    """Everything recorded while answering."""
+    """The steps that led to the answer."""
 
+    __pydantic_config__ = AS_JSON
     stages: tuple[StageTrace, ...] = ()
     llm_calls: int = 0
     context: ContextTrace | None = None
     disagreements: tuple[Disagreement, ...] = ()
     """Found where a question spans both libraries."""
+
+    def at(self, level: TraceLevel) -> TraceReport | None:
+        """Return what a level shows: all, no candidates, or None."""
+        if level == "summary":
+            return replace(self, stages=tuple(replace(one, items=None) for one in self.stages))
+        return self if level == "full" else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,20 +305,21 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A query as the use case gets it; the edge has validated ranges."""
+    """A request with its defaults; the edge has validated ranges."""
 
-    text: str
+    __pydantic_config__ = AS_JSON
+    text: str = field(metadata={"alias": "question"})
     library: Scope
-    mode: Mode = "general"
-    strategy: Strategy = "baseline"
+    mode: Mode = field(default="general", metadata={"alias": "query_mode"})
+    strategy: Strategy = field(default="baseline", metadata={"alias": "retrieval_strategy"})
     retrieve_only: bool = False
     top_k: int | None = None
-    filters: Filters = Filters()
+    filters: Filters = field(default_factory=Filters)
     history: tuple[Message, ...] = ()
-    conversation_id: str | None = None
-    replaces: str | None = None
+    conversation_id: str | None = field(default=None, metadata=WITHIN)
+    replaces: str | None = field(default=None, metadata=WITHIN)
     """Id of the conversation's answer whose question this one is, changed: a branch next to it."""
-    begun: str = ""
+    begun: str = field(default="", metadata=WITHIN)
     """Where an answer was cut: what it said, from which a model goes on."""
     fusion: Fusion | None = None
     rerank: Rerank | None = None
@@ -309,12 +327,12 @@ class Question:
     reasoning: Reasoning | None = None
     """How a model is told to work; None: as the mode's prompt says, else as configured."""
     model: str | None = None
-    trace: TraceLevel = "summary"
+    trace: TraceLevel = field(default="summary", metadata=WITHIN)
     fallback: bool | None = None
     """Hand a model the nearest passages where none passes the cutoff; None: as configured."""
     evidence: EvidenceKind | None = None
     """How much a model is handed; None: as configured."""
-    wishes: str = ""
+    wishes: str = field(default="", metadata=WITHIN)
     """What a client's system message asks for; a model reads it, quotes cannot follow it."""
 
 
@@ -418,51 +436,63 @@ class FinalEvent:
 AnswerEvent = MetaEvent | SourcesEvent | QuoteEvent | ReadingEvent | TokenEvent | FinalEvent
 
 
+_SHARE = {"ge": 0, "le": 1}
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Characters `[start, end)` that bear on a sentence; `quote` equals them."""
+    """Characters [start, end) of a document's revision, or of the text `against`."""
 
+    __pydantic_config__ = AS_JSON
     start: int
     end: int
     quote: str
-    support: float
-    """Probability in [0, 1] that they hold the sentence."""
-    library: str | None = None
-    """With `doc_id`, `title` and `revision` None when the text is none of a library."""
-    doc_id: str | None = None
-    title: str | None = None
-    revision: int | None = None
+    support: float = field(metadata=_SHARE)
+    """Probability that they hold the sentence."""
+    library: LibraryName | None
+    """With `doc_id`, `title` and `revision` null when the text is none of a library."""
+    doc_id: str | None
+    title: str | None
+    revision: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedSentence:
-    """A sentence at `text[start:end]` with its verdict; the best findings first."""
+    """A sentence of the text and what was found for it, the best first."""
 
+    __pydantic_config__ = AS_JSON
     text: str
     start: int
     end: int
     verdict: Verdict
-    support: float = 0.0
-    """Of the best finding, in [0, 1]; 0 without one."""
-    citations: tuple[Finding, ...] = ()
-    better: Finding | None = None
-    """A place of a library that supports it, where the given source does not."""
-    judged: SecondVerdict | None = None
-    """The verdict of the model that was asked too; None where none was, or none was readable."""
+    support: float = field(metadata=_SHARE)
+    """Of the deciding place; from 0.5 only where it is supported."""
+    citations: tuple[Finding, ...]
+    better: Finding | None
+    """A place of the library that supports it, where `against` does not."""
+    judged: SecondVerdict | None
+    """The model's verdict, where `judge` named one and its reply was clear."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckCounts:
+    """Sentences by verdict."""
+
+    supported: int
+    weak: int
+    contradicted: int
+    not_found: int
+    no_claim: int
 
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
     """A checked text, sentence by sentence, in order."""
 
+    __pydantic_config__ = AS_JSON
     sentences: tuple[CheckedSentence, ...]
-    judge: str | None = None
-    """The model that was asked too."""
-    judge_failed: str | None = None
-    """Why it was asked no further; the sentences after that have no verdict of it."""
-
-    @property
-    def counts(self) -> Mapping[Verdict, int]:
-        """Return the number of sentences by verdict; every verdict has an entry."""
-        found = Counter(sentence.verdict for sentence in self.sentences)
-        return {verdict: found[verdict] for verdict in get_args(Verdict)}
+    counts: CheckCounts
+    judge: str | None
+    """`provider:model` that was asked too."""
+    judge_failed: str | None
+    """Why it was asked no further; sentences after that have no `judged`."""

@@ -10,9 +10,9 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from app.core.errors import InvalidInput
 from app.core.normalisation import normalise
@@ -279,11 +279,21 @@ class Condition:
         ends = [_end(end.strip()) for end in wanted.split(BETWEEN)]
         named = [end for end in ends if end is not None]
         if len(ends) == 2 and named and all(position(end) is not None for end in named):
-            return cls.between(key.strip(), ends[0], ends[1])
+            return replace(cls.between(key.strip(), ends[0], ends[1]), given=wanted)
         return cls.equal(key.strip(), wanted)
 
     def __str__(self) -> str:
         return f"{self.key}={self.given}"
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, *_: object) -> Any:  # noqa: ANN401  # pydantic's
+        from pydantic_core import core_schema  # noqa: PLC0415  # a parser's child reads no JSON
+
+        return core_schema.no_info_after_validator_function(
+            cls.written,
+            core_schema.str_schema(),
+            serialization=core_schema.to_string_ser_schema(),
+        )
 
 
 def _end(text: str) -> Value | None:

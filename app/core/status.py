@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from app.core.answers import Notice
+from app.core.vocabulary import AS_JSON, WITHIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +132,9 @@ class JobFile:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A persistent unit of long work.
+    """A piece of long work; it survives a restart of the server."""
 
-    `payload` and `result` are JSON values; `eta_s` is in seconds.
-    """
-
+    __pydantic_config__ = AS_JSON
     id: str
     kind: str
     state: JobState
@@ -143,12 +142,21 @@ class Job:
     total: int | None
     unit: str
     eta_s: float | None
+    """Seconds left, null while unknown."""
     errors: tuple[str, ...]
     files: tuple[JobFile, ...]
-    payload: Mapping[str, object]
+    payload: Mapping[str, object] = field(metadata=WITHIN)
+    """JSON values."""
     result: Mapping[str, object] | None
+    """Result of the job, by kind."""
     created_at: str
     updated_at: str
+    library: str | None = field(default=None, init=False)
+    """The library it works on; null for several or none."""
+
+    def __post_init__(self) -> None:
+        named = self.payload.get("library")
+        object.__setattr__(self, "library", None if named is None else str(named))
 
 
 StopRequest = Literal["pause", "cancel"]

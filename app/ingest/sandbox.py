@@ -25,18 +25,14 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import asdict, fields, replace
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self
 
 from app.core.cancel import CancelToken
 from app.core.errors import Busy, Cancelled, DocuMindError, InputError, Unreadable, error_classes
 from app.core.labels import found_labels
-from app.core.types import PageBoxes, PageText, PageWords, ParsedDocument
+from app.core.types import PageBoxes, PageText, PageWords, ParsedDocument, from_json
 from app.ingest.names import IngestOptions
-
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
 
 # Exchange frames of a JSON header and a body between server and parsing child.
 
@@ -47,7 +43,6 @@ _AUTHORS = 1_000
 
 Header = Mapping[str, Any]
 """Decoded JSON; what a child answers is checked before it is used."""
-_Value = TypeVar("_Value")
 
 
 class FrameTooLarge(Exception):
@@ -109,7 +104,7 @@ def pack_document(parsed: ParsedDocument) -> tuple[dict[str, object], bytes]:
 
 def unpack_document(header: Header, body: bytes) -> ParsedDocument:
     """Return a frame's document, names cut for the expressions that read them without a limit."""
-    found = _checked(ParsedDocument, {**header["document"], "text": body.decode()})
+    found = from_json(ParsedDocument, {**header["document"], "text": body.decode()})
     cut, labels = slice(_TITLE_CHARACTERS), header["document"]["labels"]
     return replace(
         found,
@@ -118,19 +113,6 @@ def unpack_document(header: Header, body: bytes) -> ParsedDocument:
         authors=tuple(author[cut] for author in found.authors[:_AUTHORS]),
         labels=found_labels(labels["tags"], labels["metadata"]),
     )
-
-
-def _checked(kind: type[_Value], value: object) -> _Value:
-    """Return what JSON holds as a value object; a ValueError where it is of another form."""
-    found: _Value = _form(kind).validate_python(value)  # type: ignore[arg-type]  # a class hashes
-    return found
-
-
-@cache
-def _form(kind: type[object]) -> TypeAdapter[Any]:
-    from pydantic import TypeAdapter  # noqa: PLC0415  # a child packs only
-
-    return TypeAdapter(kind)
 
 
 def _fields(value: object) -> dict[str, object]:
@@ -325,14 +307,14 @@ class SandboxedParser:
     ) -> tuple[PageBoxes, ...]:
         request = {"operation": "boxes", "pages": pages, "words": words}
         header, _ = self._ask(request, content, "the original")
-        return _checked(tuple[PageBoxes, ...], header["boxes"])
+        return from_json(tuple[PageBoxes, ...], header["boxes"])
 
     def page_words(
         self, content: bytes | Path, number: int, cancel: CancelToken | None = None
     ) -> PageWords:
         request = {"operation": "words", "page": number}
         header, _ = self._ask(request, content, f"page {number}", cancel)
-        return _checked(PageWords, header["words"])
+        return from_json(PageWords, header["words"])
 
     def _ask(
         self,

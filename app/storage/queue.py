@@ -38,7 +38,8 @@ from app.storage.files.durable import utc_now
 AFTER: Mapping[StopRequest, JobState] = {"pause": "paused", "cancel": "cancelled"}
 """The state of a job that was asked to stop and does not run."""
 
-_JOBS = select(*(jobs.c[field.name] for field in fields(Job)))
+_FIELDS = [field.name for field in fields(Job) if field.init]
+_JOBS = select(*(jobs.c[name] for name in _FIELDS))
 _FREE = {"worker": None, "heard_at": None, "stop": None}
 
 
@@ -329,7 +330,7 @@ def _unknown(job_id: str) -> NotFound:
 
 
 def job_values(job: Job) -> dict[str, object]:
-    return {field.name: getattr(job, field.name) for field in fields(Job)} | {
+    return {name: getattr(job, name) for name in _FIELDS} | {
         "errors": json.dumps(job.errors),
         "files": json.dumps([asdict(file) for file in job.files]),
         "payload": json.dumps(dict(job.payload)),
@@ -339,7 +340,7 @@ def job_values(job: Job) -> dict[str, object]:
 
 def job_of(row: Row[*tuple[Any, ...]]) -> Job:
     """Return the job of a row that has its columns."""
-    packed = {field.name: getattr(row, field.name) for field in fields(Job)}
+    packed = {name: getattr(row, name) for name in _FIELDS}
     return Job(
         **packed
         | {

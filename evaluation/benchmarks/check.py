@@ -14,7 +14,7 @@ import random
 import re
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from app.answer.checking import CheckService
 from app.answer.search import LibrarySearcher
@@ -58,7 +58,9 @@ def main() -> int:
             report = check()
             a_minute = len(report.sentences) / (time.perf_counter() - began) * 60
             lines.append(Line(f"{name}: sentences a minute", a_minute, LEAST, "", at_most=False))
-            figures |= {f"{name}: {verdict}": count for verdict, count in report.counts.items()}
+            figures |= {
+                f"{name}: {verdict}": count for verdict, count in asdict(report.counts).items()
+            }
         made = bench.provenance(hash_of(given.sentences))
     command = "python -m evaluation.benchmarks.check"
     return write("check", "Speed of checking a text", (), lines, figures, command, made=made)

@@ -155,6 +155,16 @@ def test_a_source_that_does_not_hold_gets_a_better_one_and_a_report(shop: Site) 
     assert reports["html"].text.startswith("<!doctype html>")
 
 
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [([], "must be an object"), ({"sentences": 7}, "must be a list")],
+)
+def test_what_is_no_report_is_refused_in_words(shop: Site, body: object, said: str) -> None:
+    reply = shop.client.post("/api/v1/check/report", json=body)
+    assert reply.status_code == 422
+    assert said in reply.json()["detail"]
+
+
 def test_a_model_judges_next_to_the_check(tmp_path: Path) -> None:
     with site(tmp_path, FixedModels(ScriptedGenerator("no"))) as opened:
         assert opened.upload(("copper.txt", COPPER.encode()))[0] == 201

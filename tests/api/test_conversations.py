@@ -9,6 +9,7 @@ from typing import Any
 from app.api.schemas.questions import StoredAnswer
 from app.core.cancel import CancelToken
 from app.core.types import LedgerEntry, Library, ModelProfile
+from app.core.vocabulary import from_json, json_values
 from app.generation.prompts import REFUSAL
 from app.models.ollama import PullProgress
 from tests.api.conftest import LIBRARY, Site, site
@@ -82,7 +83,7 @@ def test_an_answer_is_kept_with_its_trace_and_takes_feedback(shop: Site) -> None
     answer = shop.client.post("/api/v1/query", json=body).json()
     assert answer["trace"] is None
     reply = shop.client.get(f"/api/v1/answers/{answer['answer_id']}")
-    StoredAnswer.model_validate_json(reply.content, strict=True)
+    assert json_values(from_json(StoredAnswer, reply.json())) == reply.json()
     stored = reply.json()
     assert stored["asked"]["question"] == body["question"]
     assert stored["kept"] == "full"

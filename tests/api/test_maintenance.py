@@ -78,7 +78,7 @@ def test_a_library_goes_out_and_comes_back(shop: Site, tmp_path: Path) -> None:
         torn = tmp_path / "torn.documind"
         torn.write_bytes(target.read_bytes()[:-20])
         failed = done(other, "/api/v1/import", {"path": str(torn)})
-        assert failed.state == "failed"
+        assert (failed.state, failed.library) == ("failed", None)
         assert failed.errors[0].startswith("index_damaged")
     assert done(shop, "/api/v1/export", {"library": "public"}).state == "done"
 

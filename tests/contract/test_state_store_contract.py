@@ -11,6 +11,7 @@ from app.answer.records import StoredRecord
 from app.core.access import Caller, digest_of
 from app.core.errors import Conflict, NotFound
 from app.core.types import Answer, Library, Message, Question
+from app.core.vocabulary import json_values
 from app.storage.catalog.answers import AnswerStore, ConversationStore
 from app.storage.catalog.keys import KeyStore
 from app.storage.options import IndexOptions
@@ -45,7 +46,7 @@ def _save(answers: AnswerStore, answer_id: str) -> None:
     )
     answers.save(
         answer,
-        StoredRecord.kept_whole(answer, {"FUSION": "rrf"}, "2026-01-01T00:00:00Z").json_values(),
+        json_values(StoredRecord.kept_whole(answer, {"FUSION": "rrf"}, "2026-01-01T00:00:00Z")),
     )
 
 

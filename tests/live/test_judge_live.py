@@ -7,11 +7,10 @@ from dataclasses import replace
 import pytest
 
 from app.answer.checking import SecondOpinion
-from app.api.schemas.questions import CheckResponse
 from app.client import as_markdown
 from app.core.cancel import CancelToken
 from app.core.ports import Generator
-from app.core.types import CheckReport
+from app.core.types import CheckReport, json_values
 from app.models.ollama import OllamaHost
 from app.models.ollama_adapters import OllamaGenerator
 from app.models.retries import CallSlots
@@ -50,7 +49,7 @@ def test_a_model_answers_next_to_ours(live: Live) -> None:
     assert (judged.judge, judged.judge_failed) == (model.name, None)
     assert {one.judged for one in judged.sentences[:2]} <= {"supported", "not_supported", None}
     assert judged.sentences[2].judged == "not_supported"
-    shown = as_markdown(CheckResponse.model_validate(judged).model_dump(mode="json"))
+    shown = as_markdown(json_values(judged))
     assert shown.count(f"({model.name}: ") == len(judged.sentences)
 
 

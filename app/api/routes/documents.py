@@ -10,7 +10,7 @@ from fastapi import APIRouter, HTTPException, Path, Query, Response
 from pydantic import Field, StringConstraints
 from starlette.responses import FileResponse
 
-from app.answer.records import AskedFilters, WebLink
+from app.answer.records import WebLink
 from app.api.deps import Composition, OneLibrary, SeenLibrary, needs, needs_all
 from app.api.errors import declared
 from app.api.schemas.base import Reply, Request
@@ -18,7 +18,7 @@ from app.api.schemas.questions import FilterFields, OwnValue, Tag, Year
 from app.core.errors import InvalidInput, NotFound
 from app.core.ids import OUT_OF_REACH
 from app.core.labels import MOST_LABEL_CHARACTERS, MOST_TAGS
-from app.core.types import Labels, Library, Metadata, PageBoxes, TextSpan, Value
+from app.core.types import Filters, Labels, Library, Metadata, PageBoxes, TextSpan, Value
 from app.ingest.names import page_texts
 
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ class SavedFilter(Reply):
     """A collection: the documents that a filter allows, now and later."""
 
     name: str
-    filters: AskedFilters
+    filters: Filters
 
 
 class CollectionList(Reply):
@@ -269,10 +269,7 @@ def list_collections(services: Composition) -> CollectionList:
     """Saved filters, which search and ask take by name."""
     saved = services.store.labels.collections().items()
     return CollectionList(
-        collections=[
-            SavedFilter(name=name, filters=AskedFilters.model_validate(filters))
-            for name, filters in saved
-        ]
+        collections=[SavedFilter(name=name, filters=filters) for name, filters in saved]
     )
 
 
@@ -285,15 +282,14 @@ def save_collection(services: Composition, name: TagPath, filters: FilterFields)
     asked = filters.conditions()
     if filters.collection or not asked:
         raise InvalidInput("a collection needs at least one condition, and no other collection")
-    record = AskedFilters.of(asked)
-    services.store.labels.save_collection(name, record.json_values())
-    return SavedFilter(name=name, filters=record)
+    services.store.labels.save_collection(name, asked)
+    return SavedFilter(name=name, filters=asked)
 
 
 @labels_router.delete("/collections/{name}", **needs_all("write", "not_found", "disk_full"))
 def delete_collection(services: Composition, name: TagPath) -> SavedFilter:
     """Forget a saved filter; the documents stay."""
-    filters = AskedFilters.model_validate(services.store.labels.collection(name))
+    filters = services.store.labels.collection(name)
     services.store.labels.delete_collection(name)
     return SavedFilter(name=name, filters=filters)
 

@@ -26,7 +26,7 @@ from app.api.deps import (
 )
 from app.api.errors import declared, problem, problem_response
 from app.api.middleware.access import changed
-from app.api.schemas.base import Flag, IngestResponse, JobReply, Reply, WaitName
+from app.api.schemas.base import Flag, IngestResponse, Reply, WaitName
 from app.api.schemas.base import Request as RequestModel
 from app.api.streaming import settled
 from app.api.uploads import Upload, UploadReceiver, form_of, received
@@ -555,12 +555,12 @@ class LedgerReply(Reply):
         "admin", "not_found", "conflict", "unreadable", "disk_full", "fingerprint_mismatch"
     ),
 )
-def bulk(asked: BulkRequest, services: Composition) -> JobReply:
+def bulk(asked: BulkRequest, services: Composition) -> Job:
     """Start a job on a bulk source; asking for the same again joins or resumes it."""
     library = Library(asked.library)
     if asked.action == "embed":
-        return JobReply.of(
-            request_embedding(services.jobs, library, asked.order, asked.limit, asked.workers or 1)
+        return request_embedding(
+            services.jobs, library, asked.order, asked.limit, asked.workers or 1
         )
     if asked.source is None:
         raise InvalidInput(
@@ -576,12 +576,12 @@ def bulk(asked: BulkRequest, services: Composition) -> JobReply:
     if asked.action == "plan":
         open_articles(asked.source)
         payload = {"library": library.value, "source": asked.source, "name": asked.name}
-        return JobReply.of(services.jobs.submit(BULK_PLAN, payload, unit="articles"))
+        return services.jobs.submit(BULK_PLAN, payload, unit="articles")
     # Articles that the source lacks are kept for a part of a dump, else removed.
     missing = asked.missing or ("keep" if asked.articles or is_part(asked.source) else "remove")
     name = asked.name or source_name(asked.source)
     run = BulkPayload(library, asked.source, name, asked.workers, missing, asked.articles)
-    return JobReply.of(services.bulk.request(run))
+    return services.bulk.request(run)
 
 
 @bulk_router.get("/ledger", **needs("read"))

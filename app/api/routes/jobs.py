@@ -12,12 +12,11 @@ from pydantic import Field
 
 from app.api.deps import AtCaller, AtDoor, Composition, events, files, needs, needs_all, server_path
 from app.api.errors import declared
-from app.api.schemas.base import Flag, JobReply, Reply, Request
+from app.api.schemas.base import Flag, Reply, Request
 from app.api.streaming import EventStream, Pump, each, event
 from app.core.access import Caller
 from app.core.errors import Conflict, InvalidInput, NotFound, made_in_data
-from app.core.types import Job as CoreJob
-from app.core.types import Library, LibraryName
+from app.core.types import Job, Library, LibraryName, json_values
 from app.evaluation import cases as answer_cases
 from app.evaluation import comparison
 from app.evaluation.arms import EvaluationBody
@@ -35,31 +34,30 @@ JobId = Annotated[str, Path(min_length=1, max_length=64)]
 class JobList(Reply):
     """Jobs, newest first."""
 
-    jobs: list[JobReply]
+    jobs: list[Job]
 
 
 @router.get("", **needs_all("read"))
 def list_jobs(services: Composition, limit: Annotated[int, Query(ge=1, le=1000)] = 100) -> JobList:
     """Jobs, newest first."""
-    return JobList(jobs=[JobReply.of(job) for job in services.jobs.list(limit)])
+    return JobList(jobs=list(services.jobs.list(limit)))
 
 
 @router.get("/{job_id}", **needs("read", "not_found"))
-def get_job(services: Composition, caller: AtCaller, job_id: JobId) -> JobReply:
+def get_job(services: Composition, caller: AtCaller, job_id: JobId) -> Job:
     """One job as it is now."""
-    return JobReply.of(_seen(services.jobs.get(job_id), caller))
+    return _seen(services.jobs.get(job_id), caller)
 
 
-def _seen(job: CoreJob, caller: Caller) -> CoreJob:
+def _seen(job: Job, caller: Caller) -> Job:
     """Return a job that the caller may see.
 
     Raises:
         Forbidden: It is not of the one library that the caller may use.
     """
     if not caller.sees_all:
-        named = job.payload.get("library")
-        caller.require("read", every_library=named not in set(Library))
-        caller.library(Library(str(named)))
+        caller.require("read", every_library=job.library not in set(Library))
+        caller.library(Library(str(job.library)))
     return job
 
 
@@ -77,29 +75,29 @@ def job_events(door: AtDoor, job_id: JobId) -> Response:
     jobs = door.services.jobs
     _seen(jobs.get(job_id), door.caller)  # else an error within the stream
 
-    def render(job: CoreJob) -> bytes:
-        return event("job", JobReply.of(job).model_dump(mode="json"))
+    def render(job: Job) -> bytes:
+        return event("job", json_values(job))
 
     pump = Pump(lambda cancel: each(jobs.watch(job_id, cancel), render), door.edge.streams)
     return EventStream(pump, door.request_id)
 
 
 @router.post("/{job_id}/pause", **needs_all("write", "not_found", "conflict"))
-def pause_job(services: Composition, job_id: JobId) -> JobReply:
+def pause_job(services: Composition, job_id: JobId) -> Job:
     """Stop a job at its next step; it stays paused over restarts until resumed."""
-    return JobReply.of(services.jobs.pause(job_id))
+    return services.jobs.pause(job_id)
 
 
 @router.post("/{job_id}/resume", **needs_all("write", "not_found", "conflict"))
-def resume_job(services: Composition, job_id: JobId) -> JobReply:
+def resume_job(services: Composition, job_id: JobId) -> Job:
     """Go on with a paused job."""
-    return JobReply.of(services.jobs.resume(job_id))
+    return services.jobs.resume(job_id)
 
 
 @router.delete("/{job_id}", **needs_all("write", "not_found"))
-def cancel_job(services: Composition, job_id: JobId) -> JobReply:
+def cancel_job(services: Composition, job_id: JobId) -> Job:
     """End a job for good; what it has done stays."""
-    return JobReply.of(services.jobs.cancel(job_id))
+    return services.jobs.cancel(job_id)
 
 
 maintenance_router = APIRouter(prefix="/api/v1", tags=["maintenance"], **needs_all("admin"))
@@ -207,13 +205,13 @@ def last_fsck(services: Composition) -> StoreCheck:
 
 
 @maintenance_router.post("/fsck", status_code=202, responses=declared("disk_full"))
-def run_fsck(services: Composition) -> JobReply:
+def run_fsck(services: Composition) -> Job:
     """Check the whole store as a job; change nothing. Writes wait until it ends."""
-    return JobReply.of(services.jobs.submit(FSCK, {}, coalesce=True))
+    return services.jobs.submit(FSCK, {}, coalesce=True)
 
 
 @maintenance_router.post("/export", status_code=202, responses=declared("conflict", "disk_full"))
-def export_library(services: Composition, asked: ExportRequest) -> JobReply:
+def export_library(services: Composition, asked: ExportRequest) -> Job:
     """Export text, vectors and originals of a library into one file, as a job.
 
     The file carries checksums.
@@ -224,41 +222,41 @@ def export_library(services: Composition, asked: ExportRequest) -> JobReply:
         else _fresh(services, "exports", f"{asked.library}-", ".documind")
     )
     _must_be_new(path)
-    return JobReply.of(services.jobs.submit(EXPORT, {"library": asked.library, "path": str(path)}))
+    return services.jobs.submit(EXPORT, {"library": asked.library, "path": str(path)})
 
 
 @maintenance_router.post("/import", status_code=202, responses=declared("disk_full"))
-def import_library(services: Composition, asked: ImportRequest) -> JobReply:
+def import_library(services: Composition, asked: ImportRequest) -> Job:
     """Add an exported file to a library, without embedding anything again, as a job."""
     if not server_path(asked.path).is_file():
         raise InvalidInput(f"path {asked.path!r} is no file on the server")
-    return JobReply.of(services.jobs.submit(IMPORT, {"path": asked.path, "library": asked.library}))
+    return services.jobs.submit(IMPORT, {"path": asked.path, "library": asked.library})
 
 
 @maintenance_router.post("/backup", status_code=202, responses=declared("conflict", "disk_full"))
-def backup(services: Composition, asked: BackupRequest) -> JobReply:
+def backup(services: Composition, asked: BackupRequest) -> Job:
     """Back up catalog and originals as a job, while the server serves.
 
     `documind restore` brings the backup back.
     """
     path = server_path(asked.path) if asked.path else _fresh(services, "backups", "", "")
     _must_be_new(path)
-    return JobReply.of(services.jobs.submit(BACKUP, {"path": str(path)}))
+    return services.jobs.submit(BACKUP, {"path": str(path)})
 
 
 @maintenance_router.post("/calibrate", status_code=202, responses=declared("conflict", "disk_full"))
-def calibrate(services: Composition, asked: CalibrateRequest) -> JobReply:
+def calibrate(services: Composition, asked: CalibrateRequest) -> Job:
     """Calibrate a library's embedder from the library's own sentences, as a job.
 
     Its result holds the constants; they count from then on in every library of that embedder.
     """
-    return JobReply.of(services.jobs.submit(CALIBRATE, {"library": asked.library}))
+    return services.jobs.submit(CALIBRATE, {"library": asked.library})
 
 
 @maintenance_router.post(
     "/reembed", status_code=202, responses=declared("conflict", "disk_full", "too_large")
 )
-def reembed(services: Composition, asked: ReembedRequest) -> JobReply:
+def reembed(services: Composition, asked: ReembedRequest) -> Job:
     """Re-embed a library with another model, compare, and swap; as a job.
 
     The current vectors keep serving. The swap is refused if fewer passages are found. The job's
@@ -272,16 +270,16 @@ def reembed(services: Composition, asked: ReembedRequest) -> JobReply:
             " with expected_docs or expected_substrings; leave questions out to have some made"
         )
     payload = ReembedPayload(library, asked.action, asked.provider, asked.model, asked.force, cases)
-    return JobReply.of(request_reembed(services.jobs, payload))
+    return request_reembed(services.jobs, payload)
 
 
 @maintenance_router.post("/purge", status_code=202, responses=declared("disk_full"))
-def purge(services: Composition) -> JobReply:
+def purge(services: Composition) -> Job:
     """Remove every byte of deleted documents now, as a job.
 
     Otherwise this happens some time after the last deletion.
     """
-    return JobReply.of(request_purge(services.jobs))
+    return request_purge(services.jobs)
 
 
 def _fresh(services: Composition, folder: str, prefix: str, suffix: str) -> FilePath:
@@ -327,11 +325,11 @@ def list_evaluations(services: Composition) -> EvaluationList:
 
 
 @evaluations_router.post("", status_code=202, **needs_all("admin", "disk_full"))
-def start_evaluation(door: AtDoor, asked: EvaluationBody) -> JobReply:
+def start_evaluation(door: AtDoor, asked: EvaluationBody) -> Job:
     """Compare settings on judged questions, as a job whose id is that of the report."""
     scope = asked.library or door.scope(None)
     library = door.edge.settings.library if scope == "all" else Library(scope)
-    return JobReply.of(door.services.evaluations.start(replace(asked, library=library.value)))
+    return door.services.evaluations.start(replace(asked, library=library.value))
 
 
 @evaluations_router.get("/{report_id}", **needs_all("read", "not_found"))

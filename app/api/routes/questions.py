@@ -10,7 +10,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
-from app.answer.records import AskedFilters, answer_set, with_verdicts_of_today
+from app.answer.records import answer_set
 from app.api.deps import AtDoor, Composition, Door, events, files, needs, needs_all
 from app.api.errors import ANSWERING, PROVIDER, declared
 from app.api.schemas.base import DocId
@@ -20,7 +20,6 @@ from app.api.schemas.questions import (
     Branch,
     ChatRequest,
     CheckRequest,
-    CheckResponse,
     Conversation,
     ConversationList,
     ConversationSummary,
@@ -51,7 +50,8 @@ from app.core.normalisation import normalise
 from app.core.ports import Parser
 from app.core.text import tokenise
 from app.core.trace import Trace, ended_with_block
-from app.core.types import Filters, Hit, Library, Question, Scope
+from app.core.types import CheckReport, Filters, Hit, Library, Question, Scope
+from app.core.vocabulary import form, from_json, json_values
 from app.ingest.names import display_name
 from app.retrieval.legs import merge
 from app.retrieval.request import Retrieval, SearchRequest
@@ -110,8 +110,7 @@ def with_saved(door: Door, asked: FilterValues, filters: Filters) -> Filters:
     """
     if not asked.collection:
         return filters
-    saved = AskedFilters.model_validate(door.services.store.labels.collection(asked.collection))
-    return filters.over(saved.filters())
+    return filters.over(door.services.store.labels.collection(asked.collection))
 
 
 @router.get("/search", **needs("read", "index_damaged"))
@@ -285,8 +284,8 @@ def list_answers(
 @conversations_router.get("/answers/{answer_id}", **needs_all("read", "not_found"))
 def get_answer(door: AtDoor, answer_id: Identity) -> StoredAnswer:
     """A stored answer with its full trace."""
-    kept = with_verdicts_of_today(door.services.store.answers.get(answer_id))
-    return StoredAnswer.model_validate({**kept, "request_id": door.request_id})
+    kept = door.services.store.answers.get(answer_id)
+    return from_json(StoredAnswer, {**kept, "request_id": door.request_id})
 
 
 @conversations_router.post(
@@ -348,7 +347,7 @@ _MEDIA: dict[ReportForm, tuple[str, str]] = {
 
 
 @checks_router.post(
-    "/check", response_model=CheckResponse, responses=declared("index_damaged", *PROVIDER)
+    "/check", response_model=CheckReport, responses=declared("index_damaged", *PROVIDER)
 )
 async def check(request: Request, asked: CheckRequest, door: AtDoor) -> Response:
     """Check every sentence of a text against documents, or against another text.
@@ -357,13 +356,13 @@ async def check(request: Request, asked: CheckRequest, door: AtDoor) -> Response
     """
 
     def work(cancel: CancelToken) -> Response:
-        body = checked(door, asked, cancel).model_dump_json()
+        body = form(CheckReport).dump_json(checked(door, asked, cancel))
         return Response(body, media_type="application/json")
 
     return await door.edge.checks.run(work, request.receive)
 
 
-def checked(door: Door, asked: CheckRequest, cancel: CancelToken) -> CheckResponse:
+def checked(door: Door, asked: CheckRequest, cancel: CancelToken) -> CheckReport:
     """Return the checked text; `cancel` ends it between its steps, and the calls of the judge."""
     checker = door.services.checker
     if asked.against is not None:
@@ -376,7 +375,7 @@ def checked(door: Door, asked: CheckRequest, cancel: CancelToken) -> CheckRespon
     cancel.raise_if_cancelled()
     if asked.judge is not None:
         report = door.services.second_opinion.on(report, asked.judge, cancel)
-    return CheckResponse.model_validate(report)
+    return report
 
 
 @checks_router.post(
@@ -403,12 +402,12 @@ async def read_text(  # async: the body is read as it arrives
     responses=files("the report as a file", dict(_MEDIA.values())),
 )
 def check_report(
-    report: CheckResponse, form: Annotated[ReportForm, Query(alias="format")] = "markdown"
+    report: CheckReport, kind: Annotated[ReportForm, Query(alias="format")] = "markdown"
 ) -> Response:
     """Return a checked text as a report for reading, to keep or to send on."""
-    media, ending = _MEDIA[form]
+    media, ending = _MEDIA[kind]
     return Response(
-        written(report.model_dump(mode="json"), form),
+        written(json_values(report), kind),
         media_type=media,
         headers={"Content-Disposition": f'attachment; filename="check.{ending}"'},
     )

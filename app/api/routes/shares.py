@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import RedirectResponse
 from pydantic import Field
 
-from app.answer.records import StoredRecord, WebLink, root_path, with_verdicts_of_today
+from app.answer.records import StoredRecord, WebLink, root_path
 from app.api.deps import AtCaller, Composition, needs_all
 from app.api.errors import declared
 from app.api.middleware.access import changed
 from app.api.schemas.base import Reply
 from app.core.errors import Conflict
 from app.core.types import Quote, Sentence
+from app.core.vocabulary import from_json, json_values
 
 if TYPE_CHECKING:
     from app.storage.catalog.answers import Share
@@ -88,12 +88,12 @@ def share_answer(
 
     It is shown this once. The key needs the scope `read` as well.
     """
-    record = with_verdicts_of_today(services.store.answers.get(answer_id))
+    answer = from_json(StoredRecord, services.store.answers.get(answer_id))
     caller.require("read", every_library=True)
-    if record["kept"] != "full":
+    if answer.kept != "full":
         raise Conflict("of this answer only hashes are kept (STORE_ANSWERS); ask again to share it")
     changed(request)
-    token, made = services.store.shares.add(answer_id, _copied(record))
+    token, made = services.store.shares.add(answer_id, _copied(answer))
     response.headers["Cache-Control"] = "no-store"
     return MadeShare(path=f"{root_path.get()}/shared/{token}", **_values(made))
 
@@ -134,18 +134,17 @@ _OF_SOURCE = (*SharedSource.model_fields, "doc_id", "library")
 """The last two are not shown: a deletion finds by them what it has to blank."""
 
 
-def _copied(record: Mapping[str, object]) -> dict[str, object]:
+def _copied(answer: StoredRecord) -> dict[str, object]:
     """Return what is shared of a stored answer."""
-    answer = StoredRecord.model_validate(record)
+    record = json_values(answer)
     quoted = answer.quote.sentences if answer.quote else ()
     cited = {one.n for sentence in (*answer.sentences, *quoted) for one in sentence.citations}
-    sources = cast("Sequence[Mapping[str, object]]", record["sources"])
     return {
-        "question": answer.asked.question,
-        **{name: record.get(name) for name in _OF_ANSWER},
+        "question": answer.asked.text,
+        **{name: record[name] for name in _OF_ANSWER},
         "sources": [
             {name: source[name] for name in _OF_SOURCE}
-            for source in sources
+            for source in record["sources"]
             if source["n"] in cited
         ],
     }

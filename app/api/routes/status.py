@@ -28,13 +28,14 @@ from app.api.deps import (
 )
 from app.api.errors import declared
 from app.api.metrics import CONTENT_TYPE
-from app.api.schemas.base import JobReply, Reply
+from app.api.schemas.base import Reply
 from app.api.schemas.base import Request as RequestModel
 from app.core.errors import InvalidInput, StorageError
 from app.core.ids import OUT_OF_REACH, checkout_sha, package_version, without_credentials
 from app.core.types import (
     DefaultLibrary,
     Fingerprint,
+    Job,
     Library,
     LibraryName,
     Message,
@@ -580,21 +581,20 @@ def show_prompts(
 
 
 @models_router.post("/models/pull", status_code=202, **changes_settings("disk_full"))
-def pull_model(services: Composition, wanted: PullRequest) -> JobReply:
+def pull_model(services: Composition, wanted: PullRequest) -> Job:
     """Fetch a model into Ollama as a job; an interrupted fetch resumes."""
-    job = services.jobs.submit(PULL, {"model": wanted.model}, unit="bytes")
-    return JobReply.of(job)
+    return services.jobs.submit(PULL, {"model": wanted.model}, unit="bytes")
 
 
 @models_router.post(
     "/models/test", status_code=202, **changes_settings("model_not_installed", "disk_full")
 )
-def test_model(services: Composition, wanted: TestRequest) -> JobReply:
+def test_model(services: Composition, wanted: TestRequest) -> Job:
     """Test a model on 24 built-in questions with both prompts, as a job.
 
     The result decides how the model is asked.
     """
-    return JobReply.of(services.model_tests.start(wanted.model))
+    return services.model_tests.start(wanted.model)
 
 
 @models_router.get("/models/tests", **needs("read"))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.core.types import IngestOutcome, Job, JobFile, JobState
+from app.core.types import IngestOutcome
 
 WaitName = Literal["true", "text", "false"]
 """How long a request that starts a job waits: until vectors are applied, until acknowledged, or
@@ -40,30 +40,6 @@ class Reply(BaseModel):
     model_config = ConfigDict(
         frozen=True, from_attributes=True, json_schema_serialization_defaults_required=True
     )
-
-
-class JobReply(Reply):
-    """A piece of long work; it survives a restart of the server."""
-
-    id: str
-    kind: str
-    library: str | None = Field(description="the library it works on; null for several or none")
-    state: JobState
-    done: int
-    total: int | None
-    unit: str
-    eta_s: float | None = Field(description="seconds left, null while unknown")
-    errors: list[str]
-    files: list[JobFile]
-    result: dict[str, object] | None = Field(description="result of the job, by kind")
-    created_at: str
-    updated_at: str
-
-    @classmethod
-    def of(cls, job: Job) -> Self:
-        library = str(job.payload["library"]) if "library" in job.payload else None
-        shared = cls.model_fields.keys() - {"library"}
-        return cls(library=library, **{name: getattr(job, name) for name in shared})
 
 
 class IngestResponse(Reply):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Literal, Self, get_args
 
 from pydantic import AfterValidator, Field, StrictFloat, StrictInt, StrictStr, StringConstraints
 
 from app.answer.checking import MOST_JUDGED
-from app.answer.records import AnswerRecord, PassageRecord, StoredRecord, with_verdicts_of_today
+from app.answer.records import AnswerRecord, PassageRecord, StoredRecord
 from app.answer.suggestions import Suggestion
 from app.api.schemas.base import DocId, Flag, Reply, Request
 from app.core.labels import MOST_LABEL_CHARACTERS, MOST_TAGS, key_of
@@ -27,12 +28,10 @@ from app.core.types import (
     Reasoning,
     Rerank,
     Scope,
-    SecondVerdict,
     Strategy,
     TraceLevel,
-    Verdict,
 )
-from app.core.vocabulary import AnswerStatus
+from app.core.vocabulary import AnswerStatus, from_json
 
 Section = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Year = Annotated[int, Field(ge=0, le=9999)]
@@ -263,6 +262,7 @@ class ChatRequest(QueryOptions):
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QueryResponse(AnswerRecord):
     """An answer whose every citation can be checked."""
 
@@ -356,6 +356,7 @@ class FeedbackReply(Reply):
     feedback: dict[str, object]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StoredAnswer(StoredRecord):
     """An answer as given, with its full trace and request.
 
@@ -402,59 +403,6 @@ class FileText(Reply):
     text: str
 
 
-class CheckCitation(Reply):
-    """Characters [start, end) of a document's revision, or of the text `against`."""
-
-    library: LibraryName | None
-    doc_id: str | None
-    title: str | None
-    revision: int | None
-    start: int
-    end: int
-    quote: str
-    support: float = Field(ge=0, le=1)
-
-
-class CheckSentence(Reply):
-    """A sentence of the text and what was found for it, the best first."""
-
-    text: str
-    start: int
-    end: int
-    verdict: Verdict
-    support: float = Field(
-        ge=0, le=1, description="of the deciding place; from 0.5 only where it is supported"
-    )
-    citations: list[CheckCitation]
-    better: CheckCitation | None = Field(
-        description="a place of the library that supports it, where `against` does not"
-    )
-    judged: SecondVerdict | None = Field(
-        description="the model's verdict, where `judge` named one and its reply was clear"
-    )
-
-
-class CheckCounts(Reply):
-    """Sentences by verdict."""
-
-    supported: int
-    weak: int
-    contradicted: int
-    not_found: int
-    no_claim: int
-
-
-class CheckResponse(Reply):
-    """A checked text."""
-
-    sentences: list[CheckSentence]
-    counts: CheckCounts
-    judge: str | None = Field(description="provider:model that was asked too")
-    judge_failed: str | None = Field(
-        description="why it was asked no further; sentences after that have no `judged`"
-    )
-
-
 class AnswerSummary(Reply):
     """A stored answer in the list."""
 
@@ -473,13 +421,13 @@ class AnswerList(Reply):
     @classmethod
     def of(cls, records: Iterable[Mapping[str, object]]) -> Self:
         """Return the list; of an answer kept as a hash the question is empty."""
-        stored = [StoredRecord.model_validate(with_verdicts_of_today(record)) for record in records]
+        stored = [from_json(StoredRecord, record) for record in records]
         return cls(
             answers=[
                 AnswerSummary(
                     answer_id=one.answer_id,
                     conversation_id=one.conversation_id,
-                    question=one.asked.question if one.kept == "full" else "",
+                    question=one.asked.text if one.kept == "full" else "",
                     status=one.status,
                     at=one.at,
                 )
@@ -495,6 +443,7 @@ class Highlight(Reply):
     end: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SearchHit(PassageRecord):
     """A ranked passage."""
 

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Row, bindparam, delete, func, select, update
 
 from app.core.errors import InvalidInput, NotFound
 from app.core.labels import Kind, Labels, Value, comparable, fits, fold, kind_of, position, tag_list
-from app.core.types import Library
+from app.core.types import Filters, Library, from_json, json_values
 from app.storage.catalog.database import Database
 from app.storage.catalog.rows import pack_strings, strings_from, values_from
 from app.storage.catalog.schema import documents, labels, meta, pieces, put_meta
@@ -197,13 +197,15 @@ class LabelStore:
                 raise NotFound(f"no document has the tag {tag!r}; GET /api/v1/tags lists them")
         return changed
 
-    def collections(self) -> dict[str, dict[str, object]]:
+    def collections(self) -> dict[str, Filters]:
         """Return saved filters by name."""
         saved = select(meta).where(meta.c.key.startswith(_SAVED, autoescape=True))
         rows = self._database.rows(saved.order_by(meta.c.key))
-        return {row.key.removeprefix(_SAVED): json.loads(row.value) for row in rows}
+        return {
+            row.key.removeprefix(_SAVED): from_json(Filters, json.loads(row.value)) for row in rows
+        }
 
-    def collection(self, name: str) -> dict[str, object]:
+    def collection(self, name: str) -> Filters:
         """Return a saved filter.
 
         Raises:
@@ -212,12 +214,12 @@ class LabelStore:
         saved = self._database.meta(_SAVED + name)
         if saved is None:
             raise NotFound(f"there is no collection {name!r}; GET /api/v1/collections lists them")
-        return dict(json.loads(saved))
+        return from_json(Filters, json.loads(saved))
 
-    def save_collection(self, name: str, filters: Mapping[str, object]) -> None:
+    def save_collection(self, name: str, filters: Filters) -> None:
         """Keep a filter under a name, in the place of any before."""
         with self._database.write("meta") as sql:
-            put_meta(sql, _SAVED + name, json.dumps(dict(filters), ensure_ascii=False))
+            put_meta(sql, _SAVED + name, json.dumps(json_values(filters), ensure_ascii=False))
 
     def delete_collection(self, name: str) -> None:
         """Forget a saved filter; its documents stay.

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 
 from app.answer.checking import CheckService
 from app.generation.prompts import GenerationOptions
@@ -38,7 +39,7 @@ def test_a_text_is_checked_against_another_with_offsets_in_it() -> None:
         "contradicted",
         "not_found",
     ]
-    assert report.counts == {
+    assert asdict(report.counts) == {
         "supported": 1,
         "weak": 0,
         "contradicted": 1,

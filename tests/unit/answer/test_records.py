@@ -7,7 +7,6 @@ from app.answer.records import (
     AnswerRecord,
     Source,
     StoredRecord,
-    with_verdicts_of_today,
 )
 from app.core.types import (
     Answer,
@@ -26,6 +25,7 @@ from app.core.types import (
     TraceReport,
     Usage,
 )
+from app.core.vocabulary import from_json, json_values
 from tests.stores import passage
 
 QUERY_RESPONSE = set(
@@ -78,7 +78,7 @@ def _answer() -> Answer:
 
 
 def test_record_has_exactly_the_fields_of_the_api() -> None:
-    record = AnswerRecord.of(_answer()).json_values()
+    record = json_values(AnswerRecord.of(_answer()))
     assert set(record) == QUERY_RESPONSE
     assert set(record["sources"][0]) == SOURCE
     assert set(record["sources"][0]["signals"]) == {
@@ -94,16 +94,16 @@ def test_record_has_exactly_the_fields_of_the_api() -> None:
 
 
 def test_distance_and_similarity_are_complements_or_null() -> None:
-    source = AnswerRecord.of(_answer()).json_values()["sources"][0]
+    source = json_values(AnswerRecord.of(_answer()))["sources"][0]
     assert (source["distance"], source["similarity"]) == (0.3, 0.7)
-    lexical = Source.of(Evidence(1, Hit(passage("x"), 1.0))).json_values()
+    lexical = json_values(Source.of(Evidence(1, Hit(passage("x"), 1.0))))
     assert (lexical["distance"], lexical["similarity"], lexical["band"]) == (None, None, None)
 
 
 def test_trace_levels() -> None:
     answer = _answer()
-    assert AnswerRecord.of(answer, "none").json_values()["trace"] is None
-    summary = AnswerRecord.of(answer).json_values()["trace"]
+    assert json_values(AnswerRecord.of(answer, "none"))["trace"] is None
+    summary = json_values(AnswerRecord.of(answer))["trace"]
     assert summary == {
         "stages": [{"name": "search", "ms": 1.5, "in": 10, "out": 2}],
         "llm_calls": 1,
@@ -120,7 +120,7 @@ def test_trace_levels() -> None:
         },
         "disagreements": [],
     }
-    full = AnswerRecord.of(answer, "full").json_values()["trace"]
+    full = json_values(AnswerRecord.of(answer, "full"))["trace"]
     assert full is not None
     items = [{"chunk": 7, "rank": 1, "score": 0.5, "kept": True, "reason": ""}]
     assert full["stages"] == [{"name": "search", "ms": 1.5, "in": 10, "out": 2, "items": items}]
@@ -128,11 +128,9 @@ def test_trace_levels() -> None:
 
 def test_stored_record_keeps_question_and_full_trace() -> None:
     answer = _answer()
-    stored = StoredRecord.kept_whole(
-        answer, {"fusion": "rrf"}, "2026-01-01T00:00:00Z"
-    ).json_values()
+    stored = json_values(StoredRecord.kept_whole(answer, {"fusion": "rrf"}, "2026-01-01T00:00:00Z"))
     assert stored["asked"]["retrieval_strategy"] == "hyde"  # as asked, not as degraded
-    assert StoredRecord.model_validate(stored).asked.filters.filters() == answer.question.filters
+    assert from_json(StoredRecord, stored).asked.filters == answer.question.filters
     assert stored["trace"] is not None
     assert "items" in stored["trace"]["stages"][0]
     assert stored["settings"] == {"fusion": "rrf"}
@@ -141,29 +139,24 @@ def test_stored_record_keeps_question_and_full_trace() -> None:
 
 def test_preview_is_cut_at_a_word() -> None:
     text = "word " * 400
-    preview = Source.of(Evidence(1, Hit(passage(text), 1.0))).json_values()["preview"]
+    preview = json_values(Source.of(Evidence(1, Hit(passage(text), 1.0))))["preview"]
     assert preview.endswith("word\u2026")
     assert len(preview) <= PREVIEW_CHARACTERS + 1
     assert text.startswith(preview[:-1])
-    short = Source.of(Evidence(1, Hit(passage("short"), 1.0))).json_values()["preview"]
+    short = json_values(Source.of(Evidence(1, Hit(passage("short"), 1.0))))["preview"]
     assert short == "short"
 
 
 def test_view_url_names_the_exact_span() -> None:
-    url = AnswerRecord.of(_answer()).json_values()["sources"][0]["view_url"]
+    url = json_values(AnswerRecord.of(_answer()))["sources"][0]["view_url"]
     assert url.endswith("revision=1&start=40&end=73")
 
 
 def test_a_kept_sentence_that_was_unsupported_is_read_as_not_found() -> None:
-    record = AnswerRecord.of(_answer()).json_values()
-    old = {
-        **record,
-        "sentences": [
-            {**record["sentences"][0], "verdict": "unsupported"},
-            {**record["sentences"][0], "verdict": "weak"},
-        ],
-    }
-    read = with_verdicts_of_today(old)
-    assert [one["verdict"] for one in read["sentences"]] == ["not_found", "weak"]  # type: ignore[attr-defined]
-    assert old["sentences"][0]["verdict"] == "unsupported"
-    assert {**read, "sentences": []} == {**record, "sentences": []}
+    kept = StoredRecord.kept_whole(_answer(), {}, "2026-01-01T00:00:00Z")
+    record = json_values(kept)
+    (sentence,) = record["sentences"]
+    old = [{**sentence, "verdict": "unsupported"}, {**sentence, "verdict": "weak"}]
+    read = from_json(StoredRecord, {**record, "sentences": old})
+    assert [one.verdict for one in read.sentences] == ["not_found", "weak"]
+    assert {**json_values(read), "sentences": []} == {**record, "sentences": []}

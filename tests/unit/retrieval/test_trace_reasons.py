@@ -36,17 +36,17 @@ def test_counts_of_items_agree_with_the_stage(
     for keep_weak in (False, True):
         stages = _stages(stock, top_k=2, keep_weak=keep_weak)
         for name in ("rerank", "cutoff", "diversity"):
-            items = stages[name].items
+            items = stages[name].items or ()
             assert len(items) == stages[name].n_in, name
             assert sum(item.kept for item in items) == stages[name].n_out, name
             assert [item.rank for item in items] == list(range(1, len(items) + 1)), name
-        assert len(stages["fusion"].items) == stages["fusion"].n_out
+        assert len(stages["fusion"].items or ()) == stages["fusion"].n_out
 
 
 def test_the_cutoff_names_the_figure_and_the_limit(
     stock: Shelve,
 ) -> None:
-    items = _stages(stock, top_k=5)["cutoff"].items
+    items = _stages(stock, top_k=5)["cutoff"].items or ()
     fallen = [item for item in items if not item.kept]
     assert fallen
     for item in items:
@@ -55,13 +55,13 @@ def test_the_cutoff_names_the_figure_and_the_limit(
 
 
 def test_a_near_duplicate_says_whose(stock: Shelve) -> None:
-    items = _stages(stock, top_k=3)["diversity"].items
+    items = _stages(stock, top_k=3)["diversity"].items or ()
     reasons = [item.reason for item in items if not item.kept]
     assert any(reason.startswith("says nearly the same as number 1") for reason in reasons), reasons
 
 
 def test_what_is_kept_as_weak_says_so(stock: Shelve) -> None:
-    items = _stages(stock, top_k=5, keep_weak=True)["cutoff"].items
+    items = _stages(stock, top_k=5, keep_weak=True)["cutoff"].items or ()
     assert all(item.kept for item in items)
     assert any(item.reason.endswith("kept as weak") for item in items)
 

@@ -27,7 +27,7 @@ export type Band = NonNullable<SourceRecord["band"]>;
 export type SentenceRecord = Schemas["Sentence"];
 export type QuoteRecord = Schemas["Quote"];
 export type CitationRecord = Schemas["Citation"];
-export type StageRecord = Schemas["TraceStage"];
+export type StageRecord = Schemas["StageTrace"];
 export type TraceItem = Schemas["TraceItem"];
 export type ContextRecord = Schemas["ContextTrace"];
 
@@ -52,13 +52,13 @@ export type SyncedFolder = Schemas["SyncedFolder"];
 export type IngestResponse = Schemas["IngestResponse"];
 export type IngestOutcome = Schemas["IngestOutcome"];
 export type Receipt = Schemas["Receipt"];
-export type JobRecord = Schemas["JobReply"];
+export type JobRecord = Schemas["Job"];
 export type JobList = Schemas["JobList"];
 
 export type CheckRequest = Schemas["CheckRequest"];
-export type CheckReport = Schemas["CheckResponse"];
-export type CheckedSentence = Schemas["CheckSentence"];
-export type CheckPlace = Schemas["CheckCitation"];
+export type CheckReport = Schemas["CheckReport"];
+export type CheckedSentence = Schemas["CheckedSentence"];
+export type CheckPlace = Schemas["Finding"];
 export type CheckVerdict = CheckedSentence["verdict"];
 export type FileText = Schemas["FileText"];
 
