@@ -73,12 +73,6 @@ class CodeBackfill:
     ) -> int:
         """Make every missing code and return their number.
 
-        Args:
-            library: Whose chunks.
-            doc_ids: Only those of these documents; None takes all.
-            progress: Called after each batch.
-            cancel: Checked before each batch.
-
         Raises:
             Cancelled: Asked to stop; the codes so far are kept.
             DiskFull: No space.

@@ -22,7 +22,6 @@ from app.core.types import Article, DocumentDraft, Job, LedgerSummary, Library
 from app.ingest.bulk import (
     BATCH_ARTICLES,
     BulkIndexer,
-    BulkOptions,
     BulkTask,
     MissingPolicy,
     Positioned,
@@ -109,15 +108,14 @@ class BulkIndexJob:
         def progress(read: int, position: float | None) -> None:
             # The total is what the source would hold if the rest were like the part read so far, by
             # bytes.
-            context.progress(
-                read, max(read, round(read / position)) if position else None, "articles"
-            )
-            context.checkpoint()
+            whole = max(read, round(read / position)) if position else None
+            context.step(read, whole, "articles")
 
         summary = self.indexer.run(
             BulkTask(payload.library, payload.name, self.options),
             articles if payload.articles is None else FirstArticles(articles, payload.articles),
-            BulkOptions(workers, payload.missing),
+            workers=workers,
+            missing=payload.missing,
             progress=progress,
             cancel=context.cancel,
         )
@@ -329,8 +327,7 @@ def _sample(task: BulkTask, source: str, context: JobContext) -> _Sample:
         prepared += prepare(task, group)
         prepare_s += time.perf_counter() - started
         articles += len(group)
-        context.progress(articles, None, "articles")
-        context.checkpoint()
+        context.step(articles, None, "articles")
     share = 1.0 if whole else stream.position() or None if isinstance(stream, Positioned) else None
     return _Sample(articles, share, prepared, prepare_s)
 

@@ -129,23 +129,15 @@ class BackfillJob:
         before = counts.embedded
         total = counts.chunks if limit is None else min(counts.chunks, before + limit)
 
-        def progress(done: int) -> None:
-            context.progress(before + done, total, "chunks")
-            context.checkpoint()
-
-        def coded(done: int, of: int) -> None:
-            context.progress(done, of, "passages coded")
-            context.checkpoint()
-
         def run(backfill: VectorBackfill) -> BackfillReport:
             return backfill.run(
                 library,
-                progress=progress,
+                progress=lambda done: context.step(before + done, total, "chunks"),
                 cancel=context.cancel,
                 order=str(context.payload.get("order", "id")),
                 limit=limit,
                 workers=cast("int", context.payload.get("workers", 1)),
-                code_progress=coded,
+                code_progress=lambda done, of: context.step(done, of, "passages coded"),
             )
 
         context.progress(before, total, "chunks")
@@ -377,11 +369,10 @@ class RereadJob:
     """
 
     parts: Collecting
-    catalog: Catalog
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
         library = Library(str(context.payload["library"]))
-        catalog, pipeline = self.catalog, self.parts.pipeline_of(library)
+        catalog, pipeline = self.parts.catalog, self.parts.pipeline_of(library)
         left = len(catalog.read_before(library, READ_AS, _COUNTED))
         counts = {"read": 0, "failed": 0}
         after = ""
@@ -396,8 +387,7 @@ class RereadJob:
                 counts["failed" if failed else "read"] += 1
                 if failed:
                     context.error(f"{document.filename!r} stays as it is: {outcome.reason}")
-            context.progress(sum(counts.values()), max(left, sum(counts.values())), "documents")
-            context.checkpoint()
+            context.step(sum(counts.values()), max(left, sum(counts.values())), "documents")
         pipeline.writer.note_read(library, READ_AS)
         if counts["read"]:
             self.parts.later(library)

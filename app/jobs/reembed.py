@@ -200,17 +200,12 @@ class ReembedJob:
         )
         plain = not payload.questions
         context.progress(0, len(cases), "questions")
-
-        def asked_so_far(done: int) -> None:
-            context.progress(done)
-            context.checkpoint()
-
         judgement = judge(
             cases,
             self.searcher(library, live.number, old, plain),
             self.searcher(library, staged.number, target, plain),
             seed=SEED,
-            progress=asked_so_far,
+            progress=context.step,
         )
         report = replace(report, reason=judgement.reason, question_set=asked, comparison=judgement)
         if not judgement.worse or payload.force:

@@ -32,7 +32,6 @@ from app.core.ids import new_id
 from app.core.labels import NO_LABELS
 from app.core.trace import SILENT, Spans
 from app.core.types import IngestOutcome, Job, JobFile, JobState, Labels, Library, StopRequest
-from app.ingest.pipeline import with_vectors
 from app.storage.catalog.documents import Catalog
 
 if TYPE_CHECKING:
@@ -140,6 +139,11 @@ class JobContext:
 
         self._runner.show(self, change)
 
+    def step(self, done: int, total: int | None = None, unit: str | None = None) -> None:
+        """Report progress, then stop or give way as `checkpoint`."""
+        self.progress(done, total, unit)
+        self.checkpoint()
+
     def files(self, files: Iterable[JobFile]) -> None:
         listed = tuple(files)
         self._runner.show(self, lambda job: replace(job, files=listed))
@@ -185,12 +189,6 @@ class Kind:
     lane: Lane
     exclusive: Callable[[Mapping[str, object]], str]
     """Jobs of the kind with an equal key never overlap; empty: all may."""
-
-
-def share_nothing(payload: Mapping[str, object]) -> str:
-    """Return the exclusive key of kinds whose jobs may all run at once: none."""
-    del payload
-    return ""
 
 
 def per_library(payload: Mapping[str, object]) -> str:
@@ -298,7 +296,7 @@ class JobRunner:
         handler: Handler,
         *,
         lane: Lane = "interactive",
-        exclusive: Callable[[Mapping[str, object]], str] = share_nothing,
+        exclusive: Callable[[Mapping[str, object]], str] = lambda _: "",
     ) -> None:
         """Register a kind's handler; jobs whose `exclusive` keys are equal never overlap."""
         self._kinds[kind] = Kind(handler, lane, exclusive)
@@ -872,4 +870,4 @@ def counted(
             embedded = catalog.document(library, outcome.doc_id).embedded
         except NotFound:  # deleted since
             embedded = 0
-        yield with_vectors(outcome, embedded)
+        yield replace(outcome, receipt=replace(outcome.receipt, vectors=embedded))

@@ -8,7 +8,6 @@ import pytest
 from app.core.types import Article, Library
 from app.ingest.bulk import (
     BulkIndexer,
-    BulkOptions,
     BulkTask,
     LinkCounts,
     MissingPolicy,
@@ -84,7 +83,7 @@ def index(
     store: IndexStore, articles: Sequence[Article], missing: MissingPolicy = "remove"
 ) -> None:
     task = BulkTask(Library.PUBLIC, "w", IngestOptions())
-    BulkIndexer(store.writer, store.ledger).run(task, articles, BulkOptions(missing=missing))
+    BulkIndexer(store.writer, store.ledger).run(task, articles, missing=missing)
 
 
 def found(store: IndexStore, words: str) -> set[str]:

@@ -104,7 +104,7 @@ class Shop:
             ),
             backfill_of=lambda _: VectorBackfill(self.store.writer, embedder, ingest),
         )
-        register_ingest(parts, self.store.jobs, self.store.catalog, parser)
+        register_ingest(parts, self.store.jobs, parser)
         return runner
 
     def payload(self, retry: bool = False, **files: bytes) -> Mapping[str, object]:
