@@ -63,14 +63,10 @@ MOST_LOGGED = 100
 """Chunks without a vector that a job over a whole library names; its report counts all."""
 
 
-def request_backfill(runner: JobRunner, library: Library, order: str = "id") -> Job:
+def request_backfill(runner: JobRunner, library: Library) -> Job:
     """Request a library's missing vectors; at most one waits, and it is retried."""
-    return runner.submit(
-        BACKFILL,
-        {"library": library.value, "order": order, "retry": True},
-        unit="chunks",
-        coalesce=True,
-    )
+    payload = {"library": library.value, "retry": True}
+    return runner.submit(BACKFILL, payload, unit="chunks", coalesce=True)
 
 
 @dataclass(frozen=True, slots=True)
