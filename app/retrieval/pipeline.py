@@ -116,14 +116,9 @@ class Retriever:
         self._late = late
         self._reranking = Reranking(reranker, late, options)
         self._remarks = remarks
+        budget_ms = options.embed_on_query_budget_ms
         self._legs = Legs(
-            catalog,
-            vectors,
-            lexical,
-            embedder,
-            writer,
-            options.embed_on_query_budget_ms,
-            asks_host=asks_host,
+            catalog, vectors, lexical, embedder, writer, budget_ms, asks_host=asks_host
         )
 
     def retrieve(self, request: SearchRequest, trace: Trace) -> Retrieval:

@@ -14,14 +14,7 @@ from app.core.errors import InvalidInput
 from app.core.languages import DEFAULT
 from app.core.ports import PassageEncoder, Reranker
 from app.core.text import identifiers
-from app.core.types import (
-    STATE_DIMENSION,
-    Fusion,
-    Library,
-    PassageCode,
-    QuestionCode,
-    Rerank,
-)
+from app.core.types import STATE_DIMENSION, Fusion, Library, PassageCode, QuestionCode, Rerank
 from app.core.vectors import max_sim
 from app.retrieval.legs import Pool
 from app.retrieval.reading import Reading
@@ -87,10 +80,7 @@ class Reranking:
     """The arms that reorder the head; stateless, shared by threads."""
 
     def __init__(
-        self,
-        reranker: Reranker | None,
-        late: LateInteraction | None,
-        options: RetrievalOptions,
+        self, reranker: Reranker | None, late: LateInteraction | None, options: RetrievalOptions
     ) -> None:
         """Keep a cross-encoder and the codes of passages, None where there are none."""
         self._reranker = reranker

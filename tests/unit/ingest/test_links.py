@@ -6,13 +6,7 @@ from pathlib import Path
 import pytest
 
 from app.core.types import Article, Library
-from app.ingest.bulk import (
-    BulkIndexer,
-    BulkTask,
-    LinkCounts,
-    MissingPolicy,
-    Redirects,
-)
+from app.ingest.bulk import BulkIndexer, BulkTask, LinkCounts, MissingPolicy, Redirects
 from app.ingest.names import IngestOptions
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
