@@ -45,7 +45,7 @@ from app.core.labels import MOST_LABEL_CHARACTERS, MOST_TAGS, Condition
 from app.core.types import CheckReport, Document, Job, Library, LibraryName, Mode, Scope
 from app.core.vocabulary import form, json_values
 from app.ingest.names import display_name, source_key
-from app.jobs.runner import IngestPayload, IngestReport, UploadedFile, has_text
+from app.jobs.runner import IngestPayload, UploadedFile, has_text, report_of
 
 if TYPE_CHECKING:
     from app.bootstrap.services import Services
@@ -506,10 +506,10 @@ async def _add(at: At, asked: AddArguments) -> types.CallToolResult:
 
     job = await to_thread.run_sync(accept)
     done = await settled(at.services.jobs, job.id, has_text, at.edge.stopping)
-    report = IngestReport.from_json(done.result) if done else None
+    report = report_of(done.result) if done else None
     if report is None:
         raise Busy(f"job {job.id} goes on; list the documents in a moment", retry_after_s=1)
-    (row,) = report.outcomes
+    (row,) = report.documents
     if row.status == "failed":
         return _failed(f"{row.code}: {row.reason}")
     found = IngestResponse(job_id=job.id, documents=[row])
