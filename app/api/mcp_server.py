@@ -25,7 +25,7 @@ from app.answer.records import AnswerRecord, view_of
 from app.api.deps import Door, Edge
 from app.api.middleware.access import ANYONE, caller_of, changed
 from app.api.routes import documents, questions
-from app.api.routes.documents import DocumentPage, DocumentReply
+from app.api.routes.documents import DocumentPage
 from app.api.routes.ingest import submitted
 from app.api.schemas.base import IngestResponse, Reply, Tolerant
 from app.api.schemas.questions import (
@@ -189,7 +189,7 @@ class GrepReply(Reply):
 class ReadReply(Reply):
     """A part of a document's text."""
 
-    document: DocumentReply
+    document: Document
     text: str
     start: int
     end: int
@@ -451,7 +451,7 @@ def _read(at: At, asked: ReadArguments) -> types.CallToolResult:
     catalog, library = at.services.catalog, document.library
     span = catalog.text(library, document.doc_id, asked.start, end)
     more = f"\n\n(characters {span.start} to {span.end} of {span.length})"
-    found = ReadReply(document=DocumentReply.model_validate(document), **asdict(span))
+    found = ReadReply(document=document, **asdict(span))
     return _told(f"# {document.title}{_warning(document.flags)}\n\n{span.text}{more}", found)
 
 

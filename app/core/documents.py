@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from app.core.labels import NO_LABELS, Labels, Value
-from app.core.vocabulary import SAMPLE_PREFIX, FloatArray, Library
+from app.core.links import WebLink
+from app.core.vocabulary import AS_JSON, WITHIN, FloatArray, Library
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,8 +255,9 @@ class DeleteResult:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A live document as lists and sources show it."""
+    """A live document."""
 
+    __pydantic_config__ = AS_JSON
     doc_id: str
     library: Library
     source_key: str
@@ -265,14 +267,14 @@ class Document:
     authors: tuple[str, ...]
     year: int | None
     type: str
-    """A `DocumentType`."""
     state: Literal["live", "deleted"]
     characters: int
     pages: int
     chunks: int
     embedded: int
+    """Chunks that have a vector."""
     duplicate_of: str | None
-    source_url: str | None
+    source_url: WebLink
     licence: str | None
     added_at: str
     updated_at: str
@@ -282,21 +284,19 @@ class Document:
     flags: tuple[str, ...] = ()
     """Findings at ingest that a reader should see, for example `override`, `stripped:12`."""
     language: str = ""
-    """ISO 639-1; empty: unknown, treated as English."""
-    other_titles: str = ""
+    """ISO 639-1; empty: unknown, its words are stemmed as English ones."""
+    other_titles: str = field(default="", metadata=WITHIN)
     """Under which else it is known, one a line."""
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, Value] = field(default_factory=dict, hash=False)
-    """Own metadata, by key."""
+    """Own metadata by key: a text, a number, or a date as YYYY-MM-DD."""
+    sample: bool = False
+    """The document came with the program."""
 
     @property
     def titles(self) -> str:
         """Return everything that the document is called, as a question may call it."""
         return f"{self.title}\n{self.other_titles}" if self.other_titles else self.title
-
-    @property
-    def is_sample(self) -> bool:
-        return self.doc_id.startswith(SAMPLE_PREFIX)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote
 
 from fastapi import APIRouter, HTTPException, Path, Query, Response
 from pydantic import Field, StringConstraints
 from starlette.responses import FileResponse
 
-from app.answer.records import WebLink
 from app.api.deps import Composition, OneLibrary, SeenLibrary, needs, needs_all
 from app.api.errors import declared
 from app.api.schemas.base import Reply, Request
@@ -18,7 +17,7 @@ from app.api.schemas.questions import FilterFields, OwnValue, Tag, Year
 from app.core.errors import InvalidInput, NotFound
 from app.core.ids import OUT_OF_REACH
 from app.core.labels import MOST_LABEL_CHARACTERS, MOST_TAGS
-from app.core.types import Filters, Labels, Library, Metadata, PageBoxes, TextSpan, Value
+from app.core.types import Document, Filters, Labels, Library, Metadata, PageBoxes, TextSpan
 from app.ingest.names import page_texts
 
 if TYPE_CHECKING:
@@ -32,48 +31,10 @@ LanguageCode = Annotated[str, StringConstraints(pattern="^[a-z]{2}$")]
 """ISO 639-1."""
 
 
-class DocumentReply(Reply):
-    """A live document."""
-
-    doc_id: str
-    library: Library
-    source_key: str
-    filename: str
-    title: str
-    authors: list[str]
-    year: int | None
-    arxiv_id: str | None
-    type: str
-    sha256: str
-    revision: int
-    state: Literal["live", "deleted"]
-    characters: int
-    pages: int
-    chunks: int
-    embedded: int = Field(description="chunks that have a vector")
-    duplicate_of: str | None
-    source_url: WebLink
-    licence: str | None
-    has_original: bool
-    flags: list[str] = Field(description="findings at ingest a reader should see")
-    language: str = Field(
-        description="ISO 639-1; empty: unknown, its words are stemmed as English ones"
-    )
-    sample: bool = Field(
-        validation_alias="is_sample", description="the document came with the program"
-    )
-    tags: list[str]
-    metadata: dict[str, Value] = Field(
-        description="own metadata by key: a text, a number, or a date as YYYY-MM-DD"
-    )
-    added_at: str
-    updated_at: str
-
-
 class DocumentPage(Reply):
     """One page of a library."""
 
-    documents: list[DocumentReply]
+    documents: list[Document]
     next_cursor: str | None = Field(description="pass it as `cursor`; null on the last page")
 
 
@@ -134,7 +95,7 @@ def list_documents(
         library, q, cursor or None, limit, [*filter(None, tag)]
     )
     return DocumentPage(
-        documents=[DocumentReply.model_validate(document) for document in found],
+        documents=list(found),
         next_cursor=following,
     )
 
@@ -155,11 +116,9 @@ async def restore_is_a_post() -> None:
 
 
 @papers_router.get("/papers/{doc_id:path}", **needs("read", "not_found", "conflict"))
-def get_document(services: Composition, library: OneLibrary, doc_id: DocumentName) -> DocumentReply:
+def get_document(services: Composition, library: OneLibrary, doc_id: DocumentName) -> Document:
     """One document."""
-    return DocumentReply.model_validate(
-        services.catalog.document(library, resolve(services, library, doc_id))
-    )
+    return services.catalog.document(library, resolve(services, library, doc_id))
 
 
 @papers_router.patch(
@@ -167,7 +126,7 @@ def get_document(services: Composition, library: OneLibrary, doc_id: DocumentNam
 )
 def correct_document(
     services: Composition, library: OneLibrary, doc_id: DocumentName, correction: DocumentCorrection
-) -> DocumentReply:
+) -> Document:
     """Correct title, authors, year or language; omitted fields stay, `year: null` removes it.
 
     The words of a document are stemmed by the rules of its language. Tags and own metadata change
@@ -179,7 +138,7 @@ def correct_document(
     if labels:
         document = services.writer.label(library, document.doc_id, labels)
     if not given - {"tags", "metadata"}:
-        return DocumentReply.model_validate(document)
+        return document
     metadata = Metadata(
         document.title, document.authors, document.year, document.arxiv_id, document.language
     )
@@ -189,7 +148,7 @@ def correct_document(
     if "year" in given:
         wanted["year"] = correction.year
     metadata = replace(metadata, **wanted)
-    return DocumentReply.model_validate(services.writer.correct(library, document.doc_id, metadata))
+    return services.writer.correct(library, document.doc_id, metadata)
 
 
 labels_router = APIRouter(prefix="/api/v1", tags=["documents"], responses=declared())
@@ -319,11 +278,9 @@ def delete_document(
 @papers_router.post(
     "/papers/{doc_id}/restore", **needs("write", "not_found", "conflict", "disk_full")
 )
-def restore_document(
-    services: Composition, library: OneLibrary, doc_id: DocumentName
-) -> DocumentReply:
+def restore_document(services: Composition, library: OneLibrary, doc_id: DocumentName) -> Document:
     """Undo a removal within its grace."""
-    return DocumentReply.model_validate(services.writer.restore(library, doc_id))
+    return services.writer.restore(library, doc_id)
 
 
 router = APIRouter(prefix="/api/v1/documents", tags=["documents"], **needs("read"))

@@ -8,12 +8,13 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import RedirectResponse
 from pydantic import Field
 
-from app.answer.records import StoredRecord, WebLink, root_path
+from app.answer.records import StoredRecord, root_path
 from app.api.deps import AtCaller, Composition, needs_all
 from app.api.errors import declared
 from app.api.middleware.access import changed
 from app.api.schemas.base import Reply
 from app.core.errors import Conflict
+from app.core.links import WebLink
 from app.core.types import Quote, Sentence
 from app.core.vocabulary import from_json, json_values
 
