@@ -42,7 +42,7 @@ from app.client import as_text
 from app.core.access import Caller, KeyScope
 from app.core.errors import Busy, DocuMindError, InvalidInput, NotFound, TooLarge
 from app.core.labels import MOST_LABEL_CHARACTERS, MOST_TAGS, Condition
-from app.core.types import CheckReport, Document, Job, Library, LibraryName, Mode, Scope
+from app.core.types import CheckReport, Document, Heading, Job, Library, LibraryName, Mode, Scope
 from app.core.vocabulary import form, json_values
 from app.ingest.names import display_name, source_key
 from app.jobs.runner import IngestPayload, IngestReport, UploadedFile, has_text
@@ -152,22 +152,13 @@ class AddArguments(Tolerant):
     library: LibraryName = "papers"
 
 
-class OutlineEntry(Reply):
-    """A heading; its section runs to the next one of its level or higher."""
-
-    level: int
-    title: str
-    start: int
-    end: int
-
-
 class OutlineReply(Reply):
     """The headings of a document, in order."""
 
     doc_id: str
     title: str
     characters: int
-    headings: list[OutlineEntry]
+    headings: list[Heading]
 
 
 class Place(Reply):
@@ -415,7 +406,7 @@ def _outline(at: At, asked: OfDocument) -> types.CallToolResult:
         doc_id=document.doc_id,
         title=document.title,
         characters=document.characters,
-        headings=[OutlineEntry.model_validate(one) for one in headings],
+        headings=list(headings),
     )
     lines = [f"{'  ' * (one.level - 1)}{one.title} (at {one.start})" for one in found.headings]
     return _told("\n".join(lines) or "It has no headings.", found)

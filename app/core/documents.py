@@ -241,16 +241,32 @@ class WriteResult:
     """Keys of own metadata whose values are of another kind than the key."""
 
 
+OUT_OF_REACH = (
+    "exports and backups made before",
+    "copies of the data directory, and snapshots of the file system or the disk",
+    "where DATABASE_URL is set: PostgreSQL's write-ahead log until it is recycled, and its dumps"
+    " and standbys",
+    "what a hosted provider was sent, where one was used",
+    "names of files in the list of finished jobs, until those are forgotten",
+)
+"""What a purge cannot change; shown with every deletion and purge."""
+
+
 @dataclass(frozen=True, slots=True)
 class DeleteResult:
-    """Counts of what a deletion removed, by kind."""
+    """Counts of what a deletion removed."""
 
+    __pydantic_config__ = AS_JSON
     doc_id: str
     chunks: int
     vectors: int
     originals: int
     quotes_blanked: int
+    """Number of its quotes removed from stored answers."""
     purged: bool
+    """False while the grace period runs."""
+    out_of_reach: tuple[str, ...] = OUT_OF_REACH
+    """Copies that no deletion and no purge can remove."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,13 +317,14 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A stored chunk of one revision."""
+    """A unit of the index: always text[start:end] of the document."""
 
-    chunk_id: int
-    doc_id: str
-    library: Library
-    revision: int
-    ordinal: int
+    __pydantic_config__ = AS_JSON
+    chunk_id: int = field(metadata=WITHIN)
+    doc_id: str = field(metadata=WITHIN)
+    library: Library = field(metadata=WITHIN)
+    revision: int = field(metadata=WITHIN)
+    ordinal: int = field(metadata={"alias": "index"})
     start: int
     end: int
     section: str

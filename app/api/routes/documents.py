@@ -15,9 +15,18 @@ from app.api.errors import declared
 from app.api.schemas.base import Reply, Request
 from app.api.schemas.questions import FilterFields, OwnValue, Tag, Year
 from app.core.errors import InvalidInput, NotFound
-from app.core.ids import OUT_OF_REACH
 from app.core.labels import MOST_LABEL_CHARACTERS, MOST_TAGS
-from app.core.types import Document, Filters, Labels, Library, Metadata, PageBoxes, TextSpan
+from app.core.types import (
+    Chunk,
+    DeleteResult,
+    Document,
+    Filters,
+    Labels,
+    Library,
+    Metadata,
+    PageBoxes,
+    TextSpan,
+)
 from app.ingest.names import page_texts
 
 if TYPE_CHECKING:
@@ -187,20 +196,6 @@ class CollectionList(Reply):
     collections: list[SavedFilter]
 
 
-class Deleted(Reply):
-    """Counts of what a deletion removed."""
-
-    doc_id: str
-    chunks: int
-    vectors: int
-    originals: int
-    quotes_blanked: int = Field(description="number of its quotes removed from stored answers")
-    purged: bool = Field(description="false while the grace period runs")
-    out_of_reach: list[str] = Field(
-        list(OUT_OF_REACH), description="copies that no deletion and no purge can remove"
-    )
-
-
 @labels_router.get("/tags", **needs("read"))
 def list_tags(services: Composition, library: SeenLibrary) -> TagList:
     """The tags of documents, and how many documents have each."""
@@ -269,10 +264,9 @@ Grace = Annotated[
 )
 def delete_document(
     services: Composition, library: OneLibrary, doc_id: DocumentName, grace_s: Grace = 0
-) -> Deleted:
+) -> DeleteResult:
     """Delete a document: hide it at once, purge it after the grace period."""
-    gone = services.writer.delete(library, resolve(services, library, doc_id), grace_s)
-    return Deleted.model_validate(gone, from_attributes=True)
+    return services.writer.delete(library, resolve(services, library, doc_id), grace_s)
 
 
 @papers_router.post(
@@ -289,23 +283,12 @@ Offset = Annotated[int, Query(ge=0, le=2**31, description="Unicode code points")
 Revision = Annotated[int | None, Query(ge=1, le=2**31, description="null: the live one")]
 
 
-class ChunkReply(Reply):
-    """A unit of the index: always text[start:end] of the document."""
-
-    index: int = Field(validation_alias="ordinal")
-    start: int
-    end: int
-    section: str
-    page: int | None
-    text: str
-
-
 class ChunkList(Reply):
     """Chunks of one revision in order."""
 
     doc_id: str
     revision: int
-    chunks: list[ChunkReply]
+    chunks: list[Chunk]
 
 
 @router.get("/{doc_id}/text", responses=declared("not_found", "conflict"))
@@ -329,9 +312,7 @@ def document_chunks(
     found = resolve(services, library, doc_id)
     chunks = services.catalog.chunks(library, found, revision)
     shown = chunks[0].revision if chunks else services.catalog.document(library, found).revision
-    return ChunkList(
-        doc_id=found, revision=shown, chunks=[ChunkReply.model_validate(chunk) for chunk in chunks]
-    )
+    return ChunkList(doc_id=found, revision=shown, chunks=list(chunks))
 
 
 @router.get(
