@@ -288,7 +288,7 @@ bench-query: dev | $(DATA) ## search over HTTP at 50,000 chunks, into evaluation
 bench-ingest: dev | $(DATA) ## files to vectors over HTTP, into evaluation/reports/ingest.md
 	$(BIN)/python -m evaluation.benchmarks.ingest
 
-bench-start: dev | $(DATA) ## start-up and memory at 10,000 chunks, into evaluation/reports/start.md
+bench-start: dev | $(DATA) ## start-up and memory at 10,000 chunks and at rest after 500, into evaluation/reports/start.md
 	$(BIN)/python -m evaluation.benchmarks.start
 
 bench-bulk: dev | $(DATA) ## bulk indexing beside bare tantivy, up to a million chunks, into evaluation/reports/bulk.md

@@ -10,7 +10,6 @@ DATA (docs/evaluation.md).
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import distribution
@@ -27,8 +26,8 @@ from app.evaluation.collections import json_lines
 from app.ingest.parsers.wikitext import parse_wikitext
 from app.ingest.sources.dumps import XmlDump
 from app.models.webpage import checked_url
-from evaluation.lib.paths import DATA, REPORTS, parser_of, publish
 from evaluation.lib.pdfs import pdf
+from evaluation.lib.reports import COLLECTIONS, options, publish, report
 from tests.unit.models.test_webpage import HOSTILE
 
 Figures = dict[str, tuple[float, float]]
@@ -143,13 +142,9 @@ def web(_: Path) -> Figures:
     return {f"refused of {len(HOSTILE)} hostile addresses": (refused / len(HOSTILE), 1)}
 
 
-def _report(name: str) -> Any:  # noqa: ANN401  # of a program each
-    return json.loads((REPORTS / f"{name}.json").read_text("utf-8"))
-
-
 def tables(_: Path) -> Figures:
     least = {"one span": 0.75, "calculated": 0.3}
-    figures = _report("calculations")["figures"].items()
+    figures = report("calculations")["figures"].items()
     return {name: (value, least.get(name.rpartition(": ")[2], 0)) for name, value in figures}
 
 
@@ -159,20 +154,20 @@ def ocr(_: Path) -> Figures:
             sum(page["recovered"] for page in pages) / sum(page["words"] for page in pages),
             0.95,
         )
-        for engine, pages in sorted(_report("ocr").items())
+        for engine, pages in sorted(report("ocr").items())
     }
 
 
 def filters(_: Path) -> Figures:
-    return {one["what"]: (one["measured"], 1) for one in _report("labels")["lines"][::2]}
+    return {one["what"]: (one["measured"], 1) for one in report("labels")["lines"][::2]}
 
 
 def filter_times(_: Path) -> Figures:
-    return {one["what"]: (one["measured"], 1.2) for one in _report("labels")["lines"][1::2]}
+    return {one["what"]: (one["measured"], 1.2) for one in report("labels")["lines"][1::2]}
 
 
 def whole(_: Path) -> Figures:
-    return {one["what"]: (one["measured"], one["limit"]) for one in _report("whole")["lines"]}
+    return {one["what"]: (one["measured"], one["limit"]) for one in report("whole")["lines"]}
 
 
 FORMATS: dict[str, Callable[[Path], Figures]] = {
@@ -216,14 +211,10 @@ def _missed(name: str, value: float, limit: float) -> str:
 
 
 def main() -> int:
-    parser = parser_of(__doc__)
-    parser.add_argument("--only", choices=FORMATS, help="measure one format")
-    parser.add_argument("--data", type=Path, default=DATA, help="folder of the collections")
-    options = parser.parse_args()
-    path = REPORTS / "documents.json"
-    record = json.loads(path.read_text("utf-8")) if path.exists() else {}
-    for name in [options.only] if options.only else FORMATS:
-        record[name] = FORMATS[name](options.data)
+    given = options(__doc__, only=(None, "measure one format", FORMATS), data=COLLECTIONS["data"])
+    record = report("documents")
+    for name in [given.only] if given.only else FORMATS:
+        record[name] = FORMATS[name](given.data)
     publish("documents", record, page_of(record))
     return int(any(_missed(name, *of) for name, one in record.items() for of in one.values()))
 

@@ -24,18 +24,8 @@ Package = Mapping[str, object]
 
 def ask(lock: Path) -> Sequence[Package]:
     """Return what the index says of each package; empty when it cannot be reached."""
-    command = [
-        sys.executable,
-        "-m",
-        "pip_audit",
-        "-r",
-        str(lock),
-        "--no-deps",
-        "--disable-pip",
-        "--require-hashes",
-        "-f",
-        "json",
-    ]
+    options = "--no-deps --disable-pip --require-hashes -f json".split()
+    command = [sys.executable, "-m", "pip_audit", "-r", str(lock), *options]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)  # noqa: S603  # our own command
     try:
         return cast("Sequence[Package]", json.loads(done.stdout)["dependencies"])

@@ -66,7 +66,7 @@ def build(out: Path, kinds: tuple[str, ...]) -> dict[str, str]:
     with tempfile.TemporaryDirectory() as directory:
         tree = Path(directory) / "documind"
         stage(tree)
-        date = commit_time()
+        date = int(git("log", "-1", "--format=%ct"))
         environment = {**os.environ, "SOURCE_DATE_EPOCH": str(date), "PYTHONHASHSEED": "0"}
         made = []
         for kind in kinds:
@@ -97,13 +97,7 @@ def stage(tree: Path) -> None:
     """
     if not (ROOT / PAGE / "index.html").is_file():
         raise SystemExit("the page is not built; it needs Node 20: run make page")
-    tracked = subprocess.run(
-        ["git", "ls-files", "-z"],  # noqa: S607
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+    tracked = git("ls-files", "-z")
     for name in filter(None, tracked.split("\0")):
         if name.startswith(("app/", "scripts/", "data/")) or "/" not in name:
             copy(ROOT / name, tree / name)
@@ -123,16 +117,10 @@ def copy(source: Path, target: Path) -> None:
     target.chmod(0o644)
 
 
-def commit_time() -> int:
-    """Return when HEAD was committed, in seconds since 1970."""
-    done = subprocess.run(
-        ["git", "log", "-1", "--format=%ct"],  # noqa: S607
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return int(done.stdout)
+def git(*arguments: str) -> str:
+    """Return what git says of this checkout."""
+    command = ["git", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout  # noqa: S603
 
 
 def normalise(path: Path, date: int) -> None:
@@ -143,14 +131,9 @@ def normalise(path: Path, date: int) -> None:
         tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as new,
     ):
         for member in sorted(old.getmembers(), key=lambda one: one.name):
-            member.mtime, member.uid, member.gid, member.uname, member.gname, member.pax_headers = (
-                date,
-                0,
-                0,
-                "",
-                "",
-                {},
-            )
+            member.mtime, member.uid, member.gid = date, 0, 0
+            member.uname = member.gname = ""
+            member.pax_headers = {}
             new.addfile(member, old.extractfile(member) if member.isfile() else None)
     with path.open("wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=date) as zipped:
         zipped.write(packed.getvalue())
@@ -173,7 +156,6 @@ def sbom(out: Path) -> None:
 
 
 def digest_of(path: Path) -> str:
-    """Return the SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

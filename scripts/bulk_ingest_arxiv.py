@@ -43,7 +43,6 @@ class Summary:
     failed: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
-        """Return one line."""
         return f"{len(self.added)} added, {len(self.known)} were here, {len(self.failed)} failed"
 
 

@@ -65,7 +65,6 @@ def what_is_read(one: FileFormat) -> str:
 
 
 def page() -> str:
-    """Return the page."""
     options = IngestOptions()
     rows = [
         f"| {one.label} | {' '.join(one.suffixes)} | {what_is_read(one)}"

@@ -80,7 +80,6 @@ def expression_of(metadata: Message) -> str:
 
 
 def locked(lock: Path = LOCK) -> list[str]:
-    """Return the names of the locked packages."""
     return sorted(
         set(re.findall(r"^([a-z0-9.-]+)==", lock.read_text(encoding="utf-8"), re.MULTILINE))
     )

@@ -58,7 +58,6 @@ def write_pdf(source: str, path: Path) -> None:
 
 
 def write_docx(source: str, path: Path) -> None:
-    """Write Word headings and paragraphs."""
     document = Document()
     document.core_properties.subject = document.core_properties.keywords = INVENTED
     document.core_properties.created = document.core_properties.modified = MADE

@@ -32,8 +32,6 @@ MANIFEST = "manifest.json"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One document of the corpus."""
-
     library: str
     file: str
     """Path below the folder of its library."""

@@ -296,14 +296,6 @@ class QueryCase:
     """False for cases that hold over an empty library too (greetings)."""
 
 
-@dataclass(frozen=True, slots=True)
-class CaseReply:
-    status: str
-    answer: str
-    titles: frozenset[str]
-    """Of the sources, in lower case."""
-
-
 _CASES = TypeAdapter(tuple[QueryCase, ...])
 
 
@@ -316,19 +308,14 @@ def load_cases(path: Path) -> tuple[QueryCase, ...]:
     return listed(path, "cases", _CASES)
 
 
-def failures(case: QueryCase, reply: CaseReply) -> list[str]:
-    """Return what does not hold, in words; empty when the case passes."""
-    found = []
-    if reply.status not in case.statuses:
-        found.append(f"status {reply.status!r}, expected one of {', '.join(case.statuses)}")
-    if case.expected_docs and not any(name.lower() in reply.titles for name in case.expected_docs):
-        found.append(
-            f"none of {', '.join(case.expected_docs)} among the sources {sorted(reply.titles)}"
-        )
-    if case.expected_substrings and not any(
-        part.casefold() in reply.answer.casefold() for part in case.expected_substrings
-    ):
-        found.append(
-            f"none of {', '.join(case.expected_substrings)} in the answer {reply.answer[:120]!r}"
-        )
+def failures(case: QueryCase, status: str, answer: str, titles: set[str]) -> list[str]:
+    """Return what does not hold of a reply, whose sources have these titles in lower case."""
+    found, names = [], case.expected_docs
+    if status not in case.statuses:
+        found.append(f"status {status!r}, expected one of {', '.join(case.statuses)}")
+    if names and not any(name.lower() in titles for name in names):
+        found.append(f"none of {', '.join(names)} among the sources {sorted(titles)}")
+    parts = case.expected_substrings
+    if parts and not any(part.casefold() in answer.casefold() for part in parts):
+        found.append(f"none of {', '.join(parts)} in the answer {answer[:120]!r}")
     return found

@@ -104,7 +104,6 @@ def copy(build: Build, one: Instruction) -> None:
 
 
 def put(source: Path, target: Path) -> None:
-    """Copy one file, and a link as a link."""
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copy2(source, target, follow_symlinks=False)
 
@@ -138,7 +137,6 @@ def perform(build: Build, stage: Stage) -> None:
 
 
 def change_directory(build: Build, one: Instruction) -> None:
-    """Do a WORKDIR."""
     build.workdir /= one.text
     build.place(".").mkdir(parents=True, exist_ok=True)
 

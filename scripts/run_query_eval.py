@@ -17,7 +17,7 @@ from typing import get_args
 from app.cli.main import run_at_edge
 from app.client import DocuMindClient
 from app.core.types import LibraryName
-from scripts.probes import CaseReply, QueryCase, failures, load_cases
+from scripts.probes import QueryCase, failures, load_cases
 from scripts.reports import PROBES, require_writable
 from scripts.run_retrieval_ablation import server_options
 
@@ -46,7 +46,7 @@ def main() -> None:
             if empty and case.needs_corpus:
                 rows.append((case.id, "skipped", "the libraries are empty"))
                 continue
-            wrong = failures(case, ask(client, case))
+            wrong = wrong_with(client, case)
             rows.append((case.id, "failed" if wrong else "passed", "; ".join(wrong)))
     for row in rows:
         print("\t".join(row))
@@ -61,8 +61,8 @@ def main() -> None:
         sys.exit(1)
 
 
-def ask(client: DocuMindClient, case: QueryCase) -> CaseReply:
-    """Send a case as a request."""
+def wrong_with(client: DocuMindClient, case: QueryCase) -> list[str]:
+    """Send a case as a request; return what does not hold."""
     body = client.query(
         case.question,
         library=case.library,
@@ -70,12 +70,8 @@ def ask(client: DocuMindClient, case: QueryCase) -> CaseReply:
         retrieval_strategy=case.strategy,
         retrieve_only=case.retrieve_only,
     )
-    sources = body["sources"] if isinstance(body["sources"], list) else []
-    return CaseReply(
-        str(body["status"]),
-        str(body["answer"]),
-        frozenset(str(source["title"]).lower() for source in sources),
-    )
+    titles = {str(source["title"]).lower() for source in body["sources"]}
+    return failures(case, str(body["status"]), str(body["answer"]), titles)
 
 
 if __name__ == "__main__":

@@ -26,14 +26,7 @@ from app.evaluation.report import (
     to_json,
     to_markdown,
 )
-from scripts.probes import (
-    Probe,
-    ServerAsk,
-    load_probes,
-    run_probes,
-    strategy_arms,
-    with_articles,
-)
+from scripts.probes import Probe, ServerAsk, load_probes, run_probes, strategy_arms, with_articles
 from scripts.reports import PROBES, reports_folder, require_writable
 
 SEED = 7
@@ -47,12 +40,7 @@ def main(given: argparse.Namespace | None = None) -> None:
         probes, skipped = with_articles(probes, lambda probe: titles_like(client, probe))
         ask = ServerAsk(client)
         libraries = client.libraries()["libraries"]
-        counted = (
-            [row for row in libraries if isinstance(row, dict)]
-            if isinstance(libraries, list)
-            else []
-        )
-        documents = sum(int(row["documents"]) for row in counted)
+        documents = sum(int(row["documents"]) for row in libraries)
         arms = strategy_arms()
         experiment = run_probes(
             given.bench.stem, probes, arms, ask, seed=SEED, top_k=given.top_k, documents=documents
@@ -60,7 +48,7 @@ def main(given: argparse.Namespace | None = None) -> None:
         made = client.diagnostics()
     built = {
         str(row["library"]): Fingerprint(**row["fingerprint"])
-        for row in counted
+        for row in libraries
         if row.get("fingerprint")
     }
     fingerprint = ", ".join(f"{library} {fingerprint8(found)}" for library, found in built.items())
@@ -122,7 +110,6 @@ def remarks(degraded: set[str], skipped: Sequence[str] = ()) -> tuple[str, ...]:
 def write(
     experiment: Experiment, said: tuple[str, ...], made: ReportProvenance, given: argparse.Namespace
 ) -> None:
-    """Write the three files and print the table."""
     report = report_of(
         f"{given.bench.stem.replace('_', ' ').capitalize()}", made, (experiment,), said
     )

@@ -16,19 +16,12 @@ from app.bootstrap import build_services
 from app.bootstrap.services import Services
 from app.cli.main import run_at_edge
 from app.core.ids import checkout_sha
-from app.core.ports import Catalog
 from app.core.types import Library
 from app.evaluation.report import Experiment, ReportProvenance, settings_hash
 from app.jobs.kinds import SAMPLES
 from app.settings import Settings
-from scripts.probes import (
-    Probe,
-    ServiceAsk,
-    load_probes,
-    run_probes,
-    strategy_arms,
-    with_articles,
-)
+from app.storage.catalog.documents import Catalog
+from scripts.probes import Probe, ServiceAsk, load_probes, run_probes, strategy_arms, with_articles
 from scripts.reports import require_writable
 from scripts.run_retrieval_ablation import SEED, arguments, files_of, remarks, write
 
@@ -60,13 +53,7 @@ def offline(
             documents = count_documents(services)
             experiments.append(
                 run_probes(
-                    name,
-                    asked,
-                    strategy_arms(),
-                    ask,
-                    seed=SEED,
-                    top_k=top_k,
-                    documents=documents,
+                    name, asked, strategy_arms(), ask, seed=SEED, top_k=top_k, documents=documents
                 )
             )
         made = provenance(services, experiments)

@@ -140,7 +140,6 @@ def _python_files(root: Path) -> list[Path]:
 
 
 def count(root: Path) -> Tally:
-    """Count a repository's texts."""
     tally = Tally(Counter(), 0, [])
     for text in _texts(root):
         tally.words[text.kind] += len(_WORD.findall(text.text))

@@ -14,6 +14,7 @@ from app.core.ids import bundle
 from app.models.minilm import MiniLmEmbedder
 from scripts import build_model
 from tests.fakes.postgres_server import PostgresServer, running_server
+from tests.stores import OPENED, close_opened
 
 # Other work on the machine slows examples down; a time limit for each would fail by chance.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -37,6 +38,14 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the choice of the catalog's database; `make shared-test` takes PostgreSQL."""
     parser.addoption("--catalog", choices=["sqlite", "postgresql"], default="sqlite")
+
+
+@pytest.fixture(autouse=True)
+def stores_of_a_test() -> Iterator[None]:
+    """Close the stores that a test opened; those of its module stay."""
+    before = len(OPENED)
+    yield
+    close_opened(but=before)
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import hashlib
 import itertools
 import shutil
 import tempfile
@@ -10,7 +11,21 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from app.core.types import Chunk, Document, DocumentDraft, FloatArray, Library, WriteResult
+from app.core.ids import document_id
+from app.core.ports import Embedder
+from app.core.types import (
+    Chunk,
+    ChunkSpan,
+    Document,
+    DocumentDraft,
+    FloatArray,
+    Library,
+    Metadata,
+    Passage,
+    WriteResult,
+)
+from app.ingest.embedding import VectorBackfill, fingerprint_of
+from app.ingest.names import IngestOptions
 from app.storage.catalog.answers import AnswerStore
 from app.storage.catalog.database import Database
 from app.storage.catalog.sqlite import SqliteDatabase
@@ -21,6 +36,15 @@ from app.storage.store import IndexStore
 from app.storage.writer import CatalogIndexWriter
 
 _NUMBERS = itertools.count()
+OPENED: list[IndexStore | Database] = []
+"""What tests have open, in the order in which it was opened."""
+_SHELVES: dict[str, IndexStore] = {}
+
+
+def close_opened(but: int = 0) -> None:
+    """Close all but the first of what is open; a store has ten threads."""
+    while len(OPENED) > but:
+        OPENED.pop().close()
 
 
 @cache
@@ -28,6 +52,7 @@ def _folder() -> Path:
     """Return this process's folder; it goes when the process ends."""
     folder = Path(tempfile.mkdtemp(prefix="documind-catalogs-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    atexit.register(close_opened)
     return folder
 
 
@@ -38,11 +63,69 @@ def _empty() -> bytes:
     return path.read_bytes()
 
 
-def catalog_database() -> Database:
-    """Open an empty catalog of its own, copied from one that was made once."""
+def catalog_file() -> Path:
+    """Return an empty catalog of its own, copied from one that was made once."""
     path = _folder() / f"catalog{next(_NUMBERS)}.sqlite3"
     path.write_bytes(_empty())
-    return SqliteDatabase(path, Steps())
+    return path
+
+
+def catalog_database() -> Database:
+    OPENED.append(database := SqliteDatabase(catalog_file(), Steps()))
+    return database
+
+
+def passage(
+    text: str,
+    *,
+    key: str = "doc",
+    library: Library = Library.PAPERS,
+    ordinal: int = 0,
+    chunk_id: int | None = None,
+    title: str | None = None,
+    section: str = "body",
+    start: int = 0,
+    revision: int = 1,
+    flags: tuple[str, ...] = (),
+) -> Passage:
+    """Return a live chunk with its document; the chunk's text is the document's text from `start` on."""
+    doc_id = document_id(library, key)
+    chunk = Chunk(
+        chunk_id=chunk_id if chunk_id is not None else int(doc_id[:6], 16) * 100 + ordinal,
+        doc_id=doc_id,
+        library=library,
+        revision=revision,
+        ordinal=ordinal,
+        start=start,
+        end=start + len(text),
+        section=section,
+        page=None,
+        text=text,
+    )
+    document = Document(
+        doc_id=doc_id,
+        library=library,
+        source_key=key,
+        revision=revision,
+        sha256="0" * 64,
+        title=title or key.replace("-", " ").title(),
+        authors=("A. Writer",),
+        year=2024,
+        type="text",
+        state="live",
+        characters=start + len(text),
+        pages=0,
+        chunks=1,
+        embedded=1,
+        duplicate_of=None,
+        source_url=None,
+        licence=None,
+        added_at="2026-01-01T00:00:00Z",
+        updated_at="2026-01-01T00:00:00Z",
+        filename=f"{key}.txt",
+        flags=flags,
+    )
+    return Passage(chunk, document)
 
 
 def kept_answers(store: AnswerStore) -> list[str]:
@@ -53,15 +136,19 @@ def kept_answers(store: AnswerStore) -> list[str]:
 class OpenWriter(CatalogIndexWriter):
     """The writer of a store in a folder of its own, and what tests look at in it."""
 
-    def __init__(self) -> None:
+    def __init__(self, search_url: str = "") -> None:
         folder = _folder() / f"store{next(_NUMBERS)}"
         folder.mkdir()
         (folder / "catalog.sqlite3").write_bytes(_empty())
         options = IndexOptions(
-            folder, folder / "chroma", tantivy_threads=1, tantivy_heap_bytes=15_000_000
+            folder,
+            folder / "chroma",
+            search_url=search_url,
+            tantivy_threads=1,
+            tantivy_heap_bytes=15_000_000,
         )
         self.opened = store = IndexStore(options, vector_store="off")
-        atexit.register(store.close)
+        OPENED.append(store)
         parts = store.database, store.catalog, store.projector, store.originals
         super().__init__(*parts, store.builds)
         self.ledger = BulkLedger(store.database)
@@ -101,3 +188,48 @@ class OpenWriter(CatalogIndexWriter):
             for library in Library
             for chunk_id, row in self.opened.vectors.fetch(library, ids).items()
         }
+
+    def shelve(self, passages: Sequence[Passage], embedder: Embedder | None = None) -> None:
+        """Write the documents of passages, each of their texts a chunk; embed them where asked."""
+        held: dict[str, list[Passage]] = {}
+        for one in passages:
+            held.setdefault(one.document.doc_id, []).append(one)
+        self.write([_draft(some) for some in held.values()])
+        if embedder is not None:
+            for library in {one.document.library for one in passages}:
+                options = IngestOptions()
+                self.claim(library, fingerprint_of(embedder.identity, options))
+                VectorBackfill(self, embedder, options).run(library)
+
+
+def _draft(passages: Sequence[Passage]) -> DocumentDraft:
+    document, text, spans = passages[0].document, "", []
+    for ordinal, one in enumerate(passages):
+        start = max(len(text), one.chunk.start)
+        text = text.ljust(start) + one.chunk.text
+        spans.append(ChunkSpan(ordinal, start, len(text), one.chunk.section))
+    facts = Metadata(document.title, document.authors, document.year, language=document.language)
+    return DocumentDraft(
+        document.library, document.doc_id, document.source_key, document.filename,
+        hashlib.sha256(text.encode()).hexdigest(), document.type, text, facts, tuple(spans),
+        flags=document.flags,
+    )  # fmt: skip
+
+
+def shelved(
+    *passages: Passage, embedder: Embedder | None = None, bare: Sequence[Passage] = ()
+) -> IndexStore:
+    """Return an open store of these passages, to be read only: tests of the same share it.
+
+    With an embedder, they have vectors, all but the `bare` ones. The last few stores stay open.
+    """
+    key = repr((passages, bare, embedder and embedder.identity))
+    if key not in _SHELVES:
+        writer = OpenWriter()
+        OPENED.remove(writer.opened)
+        writer.shelve(passages, embedder)
+        writer.shelve(bare)
+        _SHELVES[key] = writer.opened
+        if len(_SHELVES) > 6:
+            _SHELVES.pop(next(iter(_SHELVES))).close()
+    return _SHELVES[key]

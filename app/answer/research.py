@@ -65,7 +65,7 @@ from app.answer.writing import (
     write,
 )
 from app.core.errors import InvalidInput, ProviderError
-from app.core.ports import Catalog, Generator
+from app.core.ports import Generator
 from app.core.types import (
     AnswerEvent,
     AnswerStatus,
@@ -85,6 +85,7 @@ from app.generation.grounding import Grounder
 from app.generation.prompts import REFUSAL
 from app.generation.quote_features import missing_things
 from app.generation.quoting import Selection
+from app.storage.catalog.documents import Catalog
 
 _LOG = logging.getLogger(__name__)
 SCANNER = "scanner"

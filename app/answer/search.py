@@ -9,12 +9,11 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Protocol
 
 import numpy as np
 
 from app.core.errors import NotFound, ProviderError
-from app.core.ports import Catalog, Embedder
+from app.core.ports import Embedder
 from app.core.sentences import sentence_spans
 from app.core.text import tokenise
 from app.core.trace import Trace
@@ -33,18 +32,12 @@ from app.core.types import (
 from app.core.vectors import l2_normalise
 from app.generation.reading import content_tokens
 from app.retrieval.legs import merge
+from app.retrieval.pipeline import Retriever
 from app.retrieval.request import Retrieval, SearchRequest
 from app.retrieval.search import slots
+from app.storage.catalog.documents import Catalog
 
 _LOG = logging.getLogger(__name__)
-
-
-class PassageRetriever(Protocol):
-    """Ranks a library's passages, like `app.retrieval.pipeline.Retriever`."""
-
-    def retrieve(self, request: SearchRequest, trace: Trace) -> Retrieval:
-        """Return the best passages and what must be said about them."""
-        ...
 
 
 Frequencies = Callable[[Sequence[str]], Mapping[str, int]]
@@ -55,7 +48,7 @@ Frequencies = Callable[[Sequence[str]], Mapping[str, int]]
 class LibrarySearcher:
     """The parts that search one library."""
 
-    retriever: PassageRetriever
+    retriever: Retriever
     embedder: Embedder | None
     """Of the library's fingerprint; None searches by words alone."""
     frequencies: Frequencies | None = None

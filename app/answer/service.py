@@ -22,7 +22,6 @@ from app.core.cancel import CancelToken
 from app.core.errors import NotFound, StorageError
 from app.core.ids import new_id
 from app.core.languages import LANGUAGES, language_of
-from app.core.ports import Catalog
 from app.core.trace import SILENT, Spans, Trace, ended_with_block
 from app.core.types import (
     Answer,
@@ -37,6 +36,7 @@ from app.core.types import (
     Usage,
 )
 from app.generation.prompts import REFUSAL
+from app.storage.catalog.documents import Catalog
 
 # Report which library a question is for, and whether libraries have documents to ask about.
 

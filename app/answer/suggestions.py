@@ -19,10 +19,11 @@ from app.answer.strategies import numbered
 from app.core.cancel import CancelToken
 from app.core.errors import NotFound
 from app.core.languages import DEFAULT, LANGUAGES
-from app.core.ports import Catalog, Generator
+from app.core.ports import Generator
 from app.core.trace import Trace
 from app.core.types import Document, Heading, Library, Prompt, Question, Scope
 from app.generation.citations import mark_numbers
+from app.storage.catalog.documents import Catalog
 
 _ASKED = re.compile(
     r"^[^\w\n\u00bf\u00a1]{0,9}(?:(?:Q|F|P|Question|Frage|Pregunta)"

@@ -122,15 +122,14 @@ class Libraries:
     ) -> Wired:
         store = self.store
         build = live.number if live else None
-        view = None if build is None else store.reembedding.view(build)
         questions = embedder and self.for_questions(embedder)
         retriever = Retriever(
             store.catalog,
-            view or store.vectors,
+            store.reembedding.view(build),
             store.lexical,
             questions,
             row.applied(self.retrieval) if row else self.retrieval,
-            writer=view or store.writer,
+            writer=store.writer,
             reranker=self.reranker,
             late=LateInteraction(store.codes, self.encoder_of()) if self.encoder_of else None,
             remarks=lambda: (*self.remarks(library), *self._lacking(library)),
@@ -185,7 +184,7 @@ class Libraries:
                 f"library {library.value!r} was re-embedded just now: ask again"
             )
         return VectorBackfill(
-            self.store.reembedding.view(live.number), embedder, self.ingest, self.code_backfill()
+            self.store.writer, embedder, self.ingest, self.code_backfill(), live.number
         )
 
     def lacks_codes(self, library: Library) -> bool:

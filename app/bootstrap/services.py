@@ -30,7 +30,7 @@ from app.bootstrap.models import Models, delete_graphs
 from app.core.cancel import Periodic
 from app.core.errors import InvalidInput, StorageError
 from app.core.ids import checkout_sha, package_version, without_credentials
-from app.core.ports import Embedder, Generator, Recogniser
+from app.core.ports import Embedder, Generator, Parser
 from app.core.trace import SILENT, Spans, Trace
 from app.core.types import Hit, Library, ModelReport, ServiceStatus
 from app.evaluation.answers import Judge
@@ -42,7 +42,6 @@ from app.generation.context import TokenCalibrator
 from app.generation.grounding import Grounder
 from app.generation.prompts import PromptLibrary
 from app.ingest.bulk import BulkIndexer
-from app.ingest.parsers import DirectParser
 from app.ingest.sandbox import SandboxedParser
 from app.ingest.sources.folders import bundled
 from app.jobs.bulk import BulkIndexJob, BulkPlanJob, BulkService
@@ -101,11 +100,11 @@ class Services:
         settings: Settings,
         store: IndexStore,
         models: Models,
-        parser: SandboxedParser | DirectParser,
+        parser: Parser,
         arxiv: ArxivClient,
         pages: WebClient,
         spans: Spans = SILENT,
-        recogniser: Recogniser | None = None,
+        recogniser: Parser | None = None,
     ) -> None:
         """Compose what answers and what works over what is open.
 
@@ -250,7 +249,7 @@ class Services:
             "generator": self.models.generator_name,
         }
 
-    def _register_ingest(self, arxiv: ArxivClient, recogniser: Recogniser) -> None:
+    def _register_ingest(self, arxiv: ArxivClient, recogniser: Parser) -> None:
         jobs, store, libraries = self.jobs, self.store, self.libraries
         parts = Collecting(
             jobs,

@@ -130,11 +130,7 @@ def ask_case(
     passages = [evidence.hit.passage for evidence in answer.evidence]
     found = RankedPassages.of(passages, ms, answer.trace, answer.confidence)
     return QuestionOutcome(
-        replace(
-            found,
-            passages=(ANSWER, *found.passages),
-            texts=(answer.text, *found.texts),
-        ),
+        replace(found, passages=(ANSWER, *found.passages), texts=(answer.text, *found.texts)),
         {
             measure: None if value is None else float(value)
             for measure, value in zip(MEASURES, values, strict=True)

@@ -16,13 +16,14 @@ from typing import Any, Literal
 
 from app.core.errors import InvalidInput
 from app.core.ids import regular_file
-from app.core.ports import Catalog, LexicalIndex
 from app.core.sentences import sentence_spans
 from app.core.text import tokenise, words
 from app.core.types import Document, Library, RawDocument
 from app.evaluation.cases import CaseBody
 from app.ingest.parsers.blocks import Cell, table_lines
 from app.ingest.parsers.formats import FORMATS
+from app.storage.catalog.documents import Catalog
+from app.storage.words.port import LibraryWords
 
 Parity = Literal["even", "odd"]
 
@@ -475,7 +476,7 @@ MOST_DOCUMENTS = 20_000
 
 def from_library(
     catalog: Catalog,
-    lexical: LexicalIndex,
+    lexical: LibraryWords,
     library: Library,
     *,
     questions: int = 100,
@@ -513,7 +514,7 @@ def from_library(
 
 
 def _telling_words(
-    text: str, lexical: LexicalIndex, library: Library, draw: random.Random, most: int
+    text: str, lexical: LibraryWords, library: Library, draw: random.Random, most: int
 ) -> str:
     spans = [span for span in sentence_spans(text) if len(words(text[slice(*span)])) >= most]
     if not spans:

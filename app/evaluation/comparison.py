@@ -9,13 +9,13 @@ from itertools import islice
 import numpy as np
 
 from app.core.errors import NotFound
-from app.core.ports import Catalog
 from app.core.sentences import sentence_spans
 from app.core.text import words
 from app.core.types import Chunk, Document, Hit, Library
 from app.evaluation.cases import CaseBody
 from app.evaluation.collections import MOST_DOCUMENTS, live_documents
 from app.evaluation.metrics import LEVEL, permutation_p
+from app.storage.catalog.documents import Catalog
 
 DEPTH = 10
 """Passages looked at; a right one below counts as not found."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence, ValuesView
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Generic, TypeVar
 
 import numpy as np
 from pydantic import TypeAdapter
@@ -255,7 +255,26 @@ def _times(found: ValuesView[RankedPassages]) -> ArmTimings:
 
 # Store outcomes question by question, so an interrupted run continues.
 
+T = TypeVar("T")
 Values = dict[str, float | None]
+
+
+class KeptRows(Generic[T]):
+    """Dataclasses in an append-only file of JSON lines; a torn last line is dropped."""
+
+    def __init__(self, path: Path, of: type[T]) -> None:
+        self._path, self._adapter = path, TypeAdapter(of)
+        self.rows: list[T] = []
+        if path.is_file():
+            whole = path.read_bytes()
+            whole = whole[: whole.rfind(b"\n") + 1]
+            self.rows = [self._adapter.validate_json(line) for line in whole.splitlines()]
+            path.write_bytes(whole)
+
+    def add(self, row: T) -> None:
+        self.rows.append(row)
+        with self._path.open("ab") as file:
+            file.write(self._adapter.dump_json(row) + b"\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,22 +285,21 @@ class QuestionOutcome:
     values: Values = field(default_factory=dict)
 
 
-_OUTCOME = TypeAdapter(QuestionOutcome)
+@dataclass(frozen=True, slots=True)
+class _Kept(QuestionOutcome):
+    arm: str = ""
+    question: str = ""
 
 
 class OutcomeLog:
-    """An append-only file of outcomes, one JSON object a line; a torn line is asked again."""
+    """Outcomes that are kept in a file; what is torn is asked again."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._known: dict[tuple[str, str], QuestionOutcome] = {}
-        if path.is_file():
-            whole = path.read_bytes()
-            whole = whole[: whole.rfind(b"\n") + 1]
-            for line in whole.splitlines():
-                row = json.loads(line)
-                self._known[row["arm"], row["question"]] = _OUTCOME.validate_python(row)
-            path.write_bytes(whole)
+        self._kept = KeptRows(path, _Kept)
+        self._known = {
+            (row.arm, row.question): QuestionOutcome(row.found, row.values)
+            for row in self._kept.rows
+        }
 
     def __len__(self) -> int:
         return len(self._known)
@@ -293,7 +311,5 @@ class OutcomeLog:
         known = self._known.get((arm, question))
         if known is None:
             known = self._known[arm, question] = ask()
-            row = {"arm": arm, "question": question, **asdict(known)}
-            with self._path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(row, ensure_ascii=False) + "\n")
+            self._kept.add(_Kept(known.found, known.values, arm, question))
         return known

@@ -24,7 +24,7 @@ from app.core.cancel import lazy
 from app.core.text import tokenise
 from app.core.types import Verdict
 from app.generation.citations import without_marks
-from app.generation.clauses import rows_say, verdict_on
+from app.generation.entailment import verdict_on
 from app.generation.reading import (
     Alignment,
     Claim,
@@ -39,6 +39,7 @@ from app.generation.reading import (
     token_weights,
     unknown_words,
 )
+from app.generation.rows import rows_say
 
 # Find small contradictions between a claim and a text on the same subject.
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from app.core.cancel import CancelToken
 from app.core.errors import DocuMindError, InputError, PassageTooLong, ProviderBadResponse
-from app.core.ports import Catalog, Embedder, PassageCodes, PassageEncoder, VectorSink
+from app.core.ports import Embedder, PassageEncoder
 from app.core.text import TOKENIZER_VERSION
 from app.core.types import (
     Chunk,
@@ -29,6 +29,9 @@ from app.core.types import (
 from app.core.vectors import l2_normalise
 from app.ingest.chunking import CHUNKER_VERSION, halves
 from app.ingest.names import IngestOptions
+from app.storage.catalog.documents import Catalog
+from app.storage.catalog.passage_codes import PassageCodeStore
+from app.storage.writer import CatalogIndexWriter
 
 # Make missing late-interaction codes; resumable.
 
@@ -43,7 +46,7 @@ _BATCH = 64
 class CodeBackfill:
     """Makes the missing codes of a library that is not too large for them."""
 
-    store: PassageCodes
+    store: PassageCodeStore
     encoder: PassageEncoder
     catalog: Catalog
     most_chunks: int
@@ -237,13 +240,14 @@ class BackfillReport:
 class VectorBackfill:
     """Embeds pending chunks while a second thread stores the last batch; keeps no state."""
 
-    writer: VectorSink
-    """Decides which build the vectors are for."""
+    writer: CatalogIndexWriter
     embedder: Embedder
     options: IngestOptions
     """`embed_batch` chunks make a transaction."""
     codes: CodeBackfill | None = None
     """Makes codes for late interaction too, in the same run of the model where it is the same."""
+    build: int | None = None
+    """Which build the vectors are for; None: the one that serves."""
 
     def run(
         self,
@@ -287,7 +291,7 @@ class VectorBackfill:
             ThreadPoolExecutor(1, thread_name_prefix="vectors") as pool,
             ThreadPoolExecutor(workers, "embed") as embedding,
         ):
-            writes = _Writes(pool, self.writer, library, self.codes)
+            writes = _Writes(pool, self, library)
             size, pages = self.options.embed_batch, max(_PAGE_BATCHES, _PAGE_ROUNDS * workers)
             for page in self._pages(library, state, limit, order, doc_ids, size * pages):
                 page.sort(key=lambda chunk: len(chunk.text))
@@ -320,7 +324,9 @@ class VectorBackfill:
             wanted = size if limit is None else min(size, limit - state.embedded - failed)
             if wanted <= 0:
                 return
-            pending = self.writer.pending_vectors(library, wanted + failed, order, doc_ids)
+            pending = self.writer.pending_vectors(
+                library, wanted + failed, order, doc_ids, self.build
+            )
             tried = {*state.failed, *before}
             page = [chunk for chunk in pending if chunk.chunk_id not in tried][:wanted]
             if not page:
@@ -360,14 +366,12 @@ class _Writes:
     def __init__(
         self,
         pool: ThreadPoolExecutor,
-        writer: VectorSink,
+        work: VectorBackfill,
         library: Library,
-        codes: CodeBackfill | None,
     ) -> None:
         self._pool = pool
-        self._writer = writer
+        self._work = work
         self._library = library
-        self._codes = codes
         self._futures: deque[Future[None]] = deque()
 
     def submit(self, chunk_ids: list[int], rows: FloatArray, codes: dict[int, PassageCode]) -> None:
@@ -380,10 +384,10 @@ class _Writes:
             self._futures.popleft().result()
 
     def _write(self, chunk_ids: list[int], rows: FloatArray, codes: dict[int, PassageCode]) -> None:
-        if self._codes is not None:
-            self._codes.store.write_codes(codes)
-        self._writer.write_vectors(self._library, chunk_ids, rows)
-        self._writer.apply(self._library)
+        if self._work.codes is not None:
+            self._work.codes.store.write_codes(codes)
+        self._work.writer.write_vectors(self._library, chunk_ids, rows, self._work.build)
+        self._work.writer.apply(self._library)
 
 
 def fingerprint_of(identity: EmbedderIdentity, options: IngestOptions) -> Fingerprint:

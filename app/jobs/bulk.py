@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from pydantic import TypeAdapter
 
 from app.core.errors import Conflict, DocuMindError
-from app.core.ports import Catalog, Embedder
+from app.core.ports import Embedder
 from app.core.types import Article, DocumentDraft, Job, LedgerSummary, Library
 from app.ingest.bulk import (
     BATCH_ARTICLES,
@@ -32,6 +32,7 @@ from app.ingest.bulk import (
 from app.ingest.names import IngestOptions
 from app.ingest.sources.dumps import FirstArticles, is_markup, open_articles, source_name
 from app.jobs.runner import JobContext, JobRunner, per_library
+from app.storage.catalog.documents import Catalog
 from app.storage.options import IndexOptions, stored_bytes
 
 if TYPE_CHECKING:

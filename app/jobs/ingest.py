@@ -25,7 +25,7 @@ from app.core.errors import (
     Superseded,
     error_classes,
 )
-from app.core.ports import Catalog, Recogniser
+from app.core.ports import Parser
 from app.core.types import Document, IngestOutcome, Job, JobFile, Library, Metadata, RawDocument
 from app.ingest.embedding import BackfillReport, ChunkFailure, VectorBackfill
 from app.ingest.pipeline import READ_AS, IngestPipeline, waits_for_ocr
@@ -41,7 +41,7 @@ from app.jobs.runner import (
 )
 
 if TYPE_CHECKING:
-    from app.storage.catalog.documents import SqliteCatalog
+    from app.storage.catalog.documents import Catalog
     from app.storage.queue import JobQueue
     from app.storage.writer import CatalogIndexWriter
 
@@ -361,7 +361,7 @@ _COUNTED = 100_000
 """Documents at most that the progress counts before it begins."""
 
 
-def request_rereading(runner: JobRunner, catalog: SqliteCatalog) -> None:
+def request_rereading(runner: JobRunner, catalog: Catalog) -> None:
     """Ask for every library whose documents an older release has read, once after an update."""
     for library in Library:
         if catalog.counts(library).documents and catalog.read_as(library) != READ_AS:
@@ -377,7 +377,7 @@ class RereadJob:
     """
 
     parts: Collecting
-    catalog: SqliteCatalog
+    catalog: Catalog
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
         library = Library(str(context.payload["library"]))
@@ -431,7 +431,7 @@ class OcrJob:
     """
 
     parts: Collecting
-    recogniser: Recogniser
+    recogniser: Parser
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
         library = Library(str(context.payload["library"]))

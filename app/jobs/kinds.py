@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.core.ports import Catalog, Recogniser
+from app.core.ports import Parser
 from app.core.types import Job, Library
 from app.jobs.bulk import AUTOMATIC_BACKFILL_CHUNKS, BULK
 from app.jobs.ingest import (
@@ -23,7 +23,7 @@ from app.jobs.ingest import (
 from app.jobs.runner import JobRunner, per_library
 
 if TYPE_CHECKING:
-    from app.storage.catalog.documents import SqliteCatalog
+    from app.storage.catalog.documents import Catalog
     from app.storage.queue import JobQueue
 
 INGEST = "ingest"
@@ -42,7 +42,7 @@ CALIBRATE = "calibrate"
 
 
 def register_ingest(
-    parts: Collecting, jobs: JobQueue, catalog: SqliteCatalog, recogniser: Recogniser
+    parts: Collecting, jobs: JobQueue, catalog: Catalog, recogniser: Parser
 ) -> None:
     """Register `ingest`, `reread`, `ocr` and `backfill`; `jobs` is the queue of the runner."""
     parts.runner.register(INGEST, IngestJob(parts, jobs))

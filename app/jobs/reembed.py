@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 from pydantic.dataclasses import dataclass as checked
 
 from app.core.errors import Conflict, InvalidInput, NotFound, PassageTooLong, ProviderUnreachable
-from app.core.ports import Catalog, Embedder
+from app.core.ports import Embedder
 from app.core.types import Fingerprint, Job, Library
 from app.evaluation.cases import CaseBody
 from app.evaluation.comparison import (
@@ -32,6 +32,7 @@ from app.jobs.runner import JobContext, JobRunner
 from app.retrieval.reading import Calibrations, equated
 from app.retrieval.request import RetrievalOptions
 from app.retrieval.search import Floats
+from app.storage.catalog.documents import Catalog
 from app.storage.catalog.vectors import HeldBuild
 from app.storage.maintenance.reembedding import Reembedding
 
@@ -236,7 +237,7 @@ class ReembedJob:
                 context.progress(done, max(missing, done), "chunks")
             context.checkpoint()
 
-        backfill = VectorBackfill(self.reembedding.view(number), embedder, self.options)
+        backfill = VectorBackfill(self.reembedding.writer, embedder, self.options, build=number)
         report = backfill.run(library, progress=progress, cancel=context.cancel)
         if not quiet:
             log_failures(context, report.failed[:MOST_LOGGED])

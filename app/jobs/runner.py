@@ -30,10 +30,10 @@ from app.core.errors import (
 )
 from app.core.ids import new_id
 from app.core.labels import NO_LABELS
-from app.core.ports import Catalog
 from app.core.trace import SILENT, Spans
 from app.core.types import IngestOutcome, Job, JobFile, JobState, Labels, Library, StopRequest
 from app.ingest.pipeline import with_vectors
+from app.storage.catalog.documents import Catalog
 
 if TYPE_CHECKING:
     from app.storage.queue import JobQueue, Taken

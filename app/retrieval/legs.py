@@ -14,7 +14,7 @@ import numpy as np
 from app.core.cancel import run_concurrently
 from app.core.errors import Busy, Conflict, IndexDamaged, InputError, ProviderError, StorageError
 from app.core.languages import LANGUAGES, language_of
-from app.core.ports import Catalog, Embedder, LexicalIndex, VectorIndex, VectorSink
+from app.core.ports import Embedder
 from app.core.text import edit_distance, function_words, tokenise, words
 from app.core.types import (
     EmbedderIdentity,
@@ -30,6 +30,10 @@ from app.core.types import (
 from app.core.vectors import cosine_distances
 from app.retrieval.request import Retrieval, SearchRequest
 from app.retrieval.search import Candidates, QuestionWords, gather, question_words
+from app.storage.catalog.documents import Catalog
+from app.storage.vectors.library import DenseVectorIndex
+from app.storage.words.port import LibraryWords
+from app.storage.writer import CatalogIndexWriter
 
 _LOG = logging.getLogger(__name__)
 
@@ -57,10 +61,10 @@ class Legs:
     """Dense and lexical search over the ports."""
 
     catalog: Catalog
-    vectors: VectorIndex
-    lexical: LexicalIndex
+    vectors: DenseVectorIndex
+    lexical: LibraryWords
     embedder: Embedder | None
-    writer: VectorSink | None
+    writer: CatalogIndexWriter | None
     embed_budget_ms: float
     asks_host: bool = False
     """The embedder asks a host, which a library without vectors leaves alone."""
@@ -191,9 +195,8 @@ class Legs:
         if self.writer is None or not rows:
             return
         try:
-            self.writer.write_vectors(
-                library, list(rows), np.stack(list(rows.values())), wait=False
-            )
+            found = np.stack(list(rows.values()))
+            self.writer.write_vectors(library, list(rows), found, self.vectors.build, wait=False)
         except Busy:
             _LOG.debug("vectors embedded for a question are not kept: others are writing")
         except (
@@ -310,7 +313,7 @@ _MOST_WORDS = 8
 def matched_text(
     text: str,
     library: Library,
-    lexical: LexicalIndex,
+    lexical: LibraryWords,
     catalog: Catalog,
     spelt_right: Set[str] = frozenset(),
 ) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from app.core.languages import language_name, language_of
-from app.core.ports import Catalog, Embedder, LexicalIndex, Reranker, VectorIndex, VectorSink
+from app.core.ports import Embedder, Reranker
 from app.core.trace import Trace
 from app.core.types import EmbedderIdentity, FloatArray, Fusion, Hit, Library, Notice, QuestionCode
 from app.retrieval import diversity
@@ -17,6 +17,10 @@ from app.retrieval.reading import Reading, band, closeness_of, confidence, loose
 from app.retrieval.request import Retrieval, RetrievalOptions, SearchRequest
 from app.retrieval.reranking import LateInteraction, Reranking
 from app.retrieval.search import Floats, Ints, pool_size, slots
+from app.storage.catalog.documents import Catalog
+from app.storage.vectors.library import DenseVectorIndex
+from app.storage.words.port import LibraryWords
+from app.storage.writer import CatalogIndexWriter
 
 # Make notices of a search that found nothing, or searched by words alone.
 
@@ -84,12 +88,12 @@ class Retriever:
     def __init__(
         self,
         catalog: Catalog,
-        vectors: VectorIndex,
-        lexical: LexicalIndex,
+        vectors: DenseVectorIndex,
+        lexical: LibraryWords,
         embedder: Embedder | None,
         options: RetrievalOptions,
         *,
-        writer: VectorSink | None = None,
+        writer: CatalogIndexWriter | None = None,
         reranker: Reranker | None = None,
         late: LateInteraction | None = None,
         remarks: Callable[[], Sequence[Notice]] = tuple,
@@ -99,7 +103,7 @@ class Retriever:
 
         Args:
             catalog: Passages by id; what it does not return is not live and is not shown.
-            vectors: The dense leg.
+            vectors: The dense leg, of the build that `embedder` makes vectors for.
             lexical: The lexical leg.
             embedder: Of the library's fingerprint; None searches by words alone.
             options: Defaults and weights.

@@ -12,7 +12,7 @@ import numpy as np
 from app.core.dates import LAST_DAY, dates_in
 from app.core.errors import InvalidInput
 from app.core.languages import DEFAULT
-from app.core.ports import PassageCodes, PassageEncoder, Reranker
+from app.core.ports import PassageEncoder, Reranker
 from app.core.text import identifiers
 from app.core.types import (
     STATE_DIMENSION,
@@ -27,6 +27,7 @@ from app.retrieval.legs import Pool
 from app.retrieval.reading import Reading
 from app.retrieval.request import RetrievalOptions, SearchRequest
 from app.retrieval.search import Floats, QuestionWords
+from app.storage.catalog.passage_codes import PassageCodeStore
 
 # Score passages by late interaction: best sentence, best token per word.
 
@@ -35,7 +36,7 @@ from app.retrieval.search import Floats, QuestionWords
 class LateInteraction:
     """Provides codes of passages and encodes questions."""
 
-    codes: PassageCodes
+    codes: PassageCodeStore
     encoder: PassageEncoder
 
 
@@ -195,7 +196,7 @@ def _add_late(
     readings: Sequence[Reading],
     code: QuestionCode,
     words: QuestionWords,
-    held: PassageCodes,
+    held: PassageCodeStore,
     options: RetrievalOptions,
 ) -> None:
     codes = held.codes([r.passage.chunk.chunk_id for r in readings])

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from app.core.cancel import lazy
 from app.core.languages import DEFAULT, language_of
-from app.core.ports import LexicalIndex
 from app.core.text import content_or_all, tokenise
 from app.core.types import Library, Mode, Scored
+from app.storage.words.port import LibraryWords
 
 MIN_POOL = 50
 """Fewest candidates a leg is asked for (docs/how-it-works.md)."""
@@ -214,7 +214,7 @@ class QuestionWords:
         )
 
 
-def question_words(lexical: LexicalIndex, library: Library, text: str) -> QuestionWords:
+def question_words(lexical: LibraryWords, library: Library, text: str) -> QuestionWords:
     """Return the words of a question with their idf in a library.
 
     Stemmed as the library's documents are: by the rules of the question's language if it holds any
@@ -229,7 +229,7 @@ def question_words(lexical: LexicalIndex, library: Library, text: str) -> Questi
 
 
 def _words_in(
-    language: str, asked_in: str, lexical: LexicalIndex, library: Library, text: str
+    language: str, asked_in: str, lexical: LibraryWords, library: Library, text: str
 ) -> QuestionWords:
     tokens = tokenise(text, language)
     distinct = list(dict.fromkeys(tokens))

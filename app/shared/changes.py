@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Collection, Mapping
 from secrets import token_hex
@@ -11,12 +10,12 @@ from typing import get_args
 from sqlalchemy import Connection, ScalarSelect, delete, exists, func, select
 
 from app.core.types import Library, StoreKind
-from app.storage.catalog.changes import APPLIED, DENSE, LEXICAL, ChangeLog, Claim, Projection
+from app.storage.catalog.changes import DENSE, LEXICAL, ChangeLog, Claim, Projection
 from app.storage.catalog.schema import changes, put, watermarks
 
 _ROWS = select(watermarks.c.projection, watermarks.c.seq)
 _KEEPS = "keeps "
-"""How a row begins that keeps changes for a holder, such as a build that is being made."""
+"""How a row begins that keeps changes for an index that is no projection."""
 _BRINGS = "brings "
 """How a row begins that says which changes of words a process is bringing to the engine; its number
 is that of the change before, its name has an id, the last change and the time."""
@@ -35,56 +34,35 @@ class SharedChangeLog(ChangeLog):
     changes again.
     """
 
-    def set_mark(
-        self, library: Library, projection: Projection, seq: int, *, flushed: bool = True
-    ) -> None:
-        """A projection has everything up to `seq`, on disk if `flushed`; 0: it holds nothing."""
-        if flushed and self.mark(library, projection) != seq:
-            with self._database.write("watermarks") as sql:
-                self.set_mark_in(sql, library, projection, seq)
+    def set_mark(self, library: Library, name: str, seq: int, *, flushed: bool = True) -> None:
+        """An index has everything up to `seq`, on disk if `flushed`; 0: it holds nothing.
 
-    def set_mark_in(
-        self, sql: Connection, library: Library, projection: Projection, seq: int
-    ) -> None:
+        Changes after it are kept for it, until `unmark` where it is no projection.
+        """
+        if flushed and self._rows(library).get(name) != seq:
+            with self._database.write("watermarks") as sql:
+                self.set_mark_in(sql, library, name, seq)
+
+    def set_mark_in(self, sql: Connection, library: Library, name: str, seq: int) -> None:
         """Set a mark in the caller's transaction."""
-        _put(sql, library, projection, seq)
-        if projection != "lexical" and seq:
-            others = [kind for kind in get_args(StoreKind) if kind != projection]
+        _put(sql, library, name if name in get_args(Projection) else _KEEPS + name, seq)
+        if name in get_args(StoreKind) and seq:
+            others = [kind for kind in get_args(StoreKind) if kind != name]
             sql.execute(
                 delete(watermarks).where(
                     watermarks.c.library == library.value, watermarks.c.projection.in_(others)
                 )
             )
 
+    def unmark(self, library: Library, name: str) -> None:
+        """Keep no changes for an index that is no projection."""
+        if name in self._rows(library):
+            named = watermarks.c.library == library.value, watermarks.c.projection == _KEEPS + name
+            with self._database.write("watermarks") as sql:
+                sql.execute(delete(watermarks).where(*named))
+
     def save_into(self, sql: Connection) -> None:
         """Do nothing: every mark is written as it is set."""
-
-    def save(self) -> None:
-        """Forget changes that every projection applied."""
-        with self._database.write("watermarks") as sql:
-            for library in Library:
-                rows = self._rows(library, sql)
-                stores = [rows.get(kind, 0) for kind in get_args(StoreKind)]
-                kept = [sys.maxsize, *(rows[name] for name in rows if name.startswith(_KEEPS))]
-                dense, lexical = min(max(stores), *kept), min(rows["lexical"], *kept)
-                sql.execute(APPLIED, {"of": library.value, "lexical": lexical, "dense": dense})
-
-    def hold(self, library: Library, holder: str, seq: int | None) -> None:
-        """Keep changes after `seq` for a holder, until None or until the next of its name."""
-        name = _KEEPS + holder
-        with self._database.write("watermarks") as sql:
-            if seq is not None:
-                _put(sql, library, name, seq)
-            else:
-                sql.execute(
-                    delete(watermarks).where(
-                        watermarks.c.library == library.value, watermarks.c.projection == name
-                    )
-                )
-
-    def holds(self, library: Library, holder: str) -> bool:
-        """Return whether changes are kept for this holder, in any process."""
-        return _KEEPS + holder in self._rows(library)
 
     # Changes of words are claimed by the transaction that logs them.
 
@@ -201,7 +179,7 @@ class SharedChangeLog(ChangeLog):
     def _rows(self, library: Library, sql: Connection | None = None) -> dict[str, int]:
         asked = _ROWS.where(watermarks.c.library == library.value)
         rows = self._database.rows(asked) if sql is None else sql.execute(asked).all()
-        return {"lexical": 0} | {row.projection: int(row.seq) for row in rows}
+        return {"lexical": 0} | {row.projection.removeprefix(_KEEPS): int(row.seq) for row in rows}
 
 
 def _mark(library: Library, name: str) -> ScalarSelect[int]:

@@ -14,11 +14,12 @@ from app.core.cancel import Periodic
 from app.core.errors import StorageError
 from app.core.types import Library
 from app.shared.changes import CLAIM_S, SharedChangeLog
-from app.storage.catalog.changes import BuildState, Change, Claim
+from app.storage.catalog.changes import REFILL_OF_WORDS, BuildState, Change, Claim
 from app.storage.catalog.documents import count
 from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.rows import LexicalDocument
 from app.storage.catalog.schema import pieces
+from app.storage.follow import Follower
 from app.storage.words.port import SharedWords, WordIndex
 from app.storage.words.writer import REBUILD_BATCH_DOCS, LexicalWriter, gone_by
 
@@ -35,9 +36,6 @@ RENEWED_S = CLAIM_S / 3
 
 WAITING_S = 0.05
 """How often it is looked whether another process has brought what is waited for, seconds."""
-
-REFILL = "refill of words"
-"""Who keeps the changes that come while an index is filled next to the one that serves."""
 
 
 class SharedLexicalWriter(LexicalWriter):
@@ -151,26 +149,28 @@ class SharedLexicalWriter(LexicalWriter):
     def rebuild(self, total_docs: int) -> None:
         """Fill an index next to the one that serves, and exchange them."""
         self.rebuilding = BuildState("rebuilding", 0, total_docs)
-        begun = self._log.last()
-        self._log.hold(self._library, REFILL, begun)
         filled = self._shared.beside()
+
+        def replay(changes: Sequence[Change]) -> None:
+            self._replace(gone_by(changes), filled)
+
+        meanwhile = Follower(self._log, self._library, REFILL_OF_WORDS, replay)
+        meanwhile.start_at(self._log.last())
         try:
             done = 0
             for docs in self._loader.live_docs(self._library, REBUILD_BATCH_DOCS):
                 self._replace(dict.fromkeys(docs, ()), filled)
                 done += len(docs)
                 self.rebuilding = BuildState("rebuilding", done, total_docs)
-            for changes in self._log.batches(self._library, begun, dense=False):
-                self._replace(gone_by(changes), filled)
-                begun = changes[-1].seq
+            meanwhile.catch_up()
             self._shared.switch()
             # What others sent meanwhile may have gone to the index before.
-            for changes in self._log.batches(self._library, begun, dense=False):
+            for changes in self._log.batches(self._library, meanwhile.applied, dense=False):
                 self._bring(self._claims.watch(self._library), gone_by(changes))
             self.catch_up()
         finally:
             filled.close()
-            self._log.hold(self._library, REFILL, None)
+            meanwhile.end()
             self.rebuilding = None
 
     def compare(self, *, old: bool) -> None:
@@ -178,8 +178,7 @@ class SharedLexicalWriter(LexicalWriter):
 
         What is being brought may be counted or not.
         """
-        if self._log.holds(self._library, REFILL):  # of a process that was killed while it filled
-            self._log.hold(self._library, REFILL, None)
+        self._log.unmark(self._library, REFILL_OF_WORDS)  # of a process that was killed in a refill
         since = self._log.mark(self._library, "lexical")
         held, wanted = self._shared.count, count(self._loader.database, self._library)
         unsure = 0 if self._shared.lacking else self._unsure(since)

@@ -18,7 +18,7 @@ from app.core.errors import IndexDamaged, InvalidInput, StorageError
 from app.core.trace import counted
 from app.core.types import Fingerprint, Library
 from app.storage.catalog.answers import AnswerStore, ConversationStore, ShareStore
-from app.storage.catalog.documents import SqliteCatalog
+from app.storage.catalog.documents import Catalog
 from app.storage.catalog.keys import KeyStore
 from app.storage.catalog.labels import LabelStore
 from app.storage.catalog.passage_codes import PassageCodeStore
@@ -130,7 +130,7 @@ class IndexStore:
         self.projector = Projector(
             options, self.steps, self.loader, self.dense, self._engine, heal=heal
         )
-        self.catalog = SqliteCatalog(self.database, self._log, self.originals)
+        self.catalog = Catalog(self.database, self._log, self.originals)
         self.builds = Builds(self.database)
         self.writer = CatalogIndexWriter(
             self.database, self.catalog, self.projector, self.originals, self.builds

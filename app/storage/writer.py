@@ -39,7 +39,7 @@ from app.core.types import (
 from app.storage.catalog.answers import purge_quotes
 from app.storage.catalog.changes import STAGED, Claim
 from app.storage.catalog.database import Database
-from app.storage.catalog.documents import SqliteCatalog, read_key
+from app.storage.catalog.documents import Catalog, read_key
 from app.storage.catalog.labels import LabelWriter
 from app.storage.catalog.revisions import RevisionBatch, Stored, Written
 from app.storage.catalog.rows import (
@@ -94,7 +94,7 @@ class CatalogIndexWriter:
     def __init__(
         self,
         database: Database,
-        catalog: SqliteCatalog,
+        catalog: Catalog,
         projector: Projector,
         originals: Originals,
         builds: Builds,
@@ -291,10 +291,14 @@ class CatalogIndexWriter:
         doc_ids: Sequence[str] | None = None,
         build: int | None = None,
     ) -> list[Chunk]:
-        """Return up to `limit` live chunks without a vector (see `VectorSink.pending_vectors`).
+        """Return up to `limit` live chunks without a vector.
 
-        A backlog of millions does not slow `doc_ids` down. `build` None is the live one; a staged
-        one is filled in the order of chunks.
+        Args:
+            library: Whose chunks.
+            limit: At most this many.
+            order: `id`, `longest` or `linked`; a staged build is filled in the order of chunks.
+            doc_ids: Only of these documents, found at once in a backlog of millions.
+            build: Which build lacks the vector; None is the live one.
 
         Raises:
             InvalidInput: Unknown order.
@@ -320,9 +324,12 @@ class CatalogIndexWriter:
         *,
         wait: bool = True,
     ) -> None:
-        """Store rows of live chunks (see `VectorSink.write_vectors`).
+        """Store L2-normalised rows `[n, dim]` of live chunks durably, as float16.
+
+        `apply` brings them into the indexes. `build` None is the live one.
 
         Raises:
+            Busy: Another one writes, and it is not to be waited for.
             FingerprintMismatch: The rows do not fit the build, the library has none yet (see
                 `claim`), or it was re-embedded.
             InvalidInput: Not one row per chunk, not finite, or not of norm 1.
@@ -355,7 +362,11 @@ class CatalogIndexWriter:
             ):
                 self._projector.log.save_into(sql)
                 store_vectors(
-                    sql, library, packed, build, followed=self._projector.log.holds(library, STAGED)
+                    sql,
+                    library,
+                    packed,
+                    build,
+                    followed=self._projector.log.has_mark(library, STAGED),
                 )
 
     def correct(self, library: Library, doc_id: str, metadata: Metadata) -> Document:

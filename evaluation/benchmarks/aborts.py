@@ -12,21 +12,21 @@ must still answer.
 
 from __future__ import annotations
 
-import argparse
 import http.client
 import json
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Literal
 
 from app.client import DocuMindClient, FileToSend
-from evaluation.lib.served import Line, Served, quantile, write
+from evaluation.lib.reports import Line, options, quantile, write
+from evaluation.lib.served import Served
 from tests.fakes.ollama_double import OllamaDouble
 from tests.fakes.ollama_double.models import Fault
 
@@ -38,13 +38,8 @@ TEXT = (
     " conducts electricity well."
 )
 QUESTION = "What is the melting point of copper?"
-MAX_STREAMS = 4
-MAX_MODEL_CALLS = 2
-SETTINGS = {
-    "MAX_STREAMS": str(MAX_STREAMS),
-    "MAX_MODEL_CALLS": str(MAX_MODEL_CALLS),
-    "EMBEDDING_PROVIDER": "minilm",
-}
+MAX_STREAMS, MAX_MODEL_CALLS = 4, 2
+SETTINGS = {"MAX_STREAMS": "4", "MAX_MODEL_CALLS": "2", "EMBEDDING_PROVIDER": "minilm"}
 
 Moment = Literal["before the reply", "before the first token", "after the first token"]
 FAULTS: Mapping[Moment, Fault] = {
@@ -56,31 +51,22 @@ FAULTS: Mapping[Moment, Fault] = {
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """A way to ask."""
-
     path: str
     body: Mapping[str, object]
     first_token: bytes = b""
     """What a stream sends with its first token; empty where nothing is sent before the end."""
 
 
+_PAPERS = {"question": QUESTION, "library": "papers"}
+_CHAT = {"message": QUESTION, "library": "papers", "stream": True}
+_OPENAI = {"model": "documind-papers", "stream": True}
 DOORS = (
-    Door(
-        "/api/v1/query",
-        {"question": QUESTION, "library": "papers", "stream": True},
-        b"event: token",
-    ),
-    Door(
-        "/api/v1/chat", {"message": QUESTION, "library": "papers", "stream": True}, b"event: token"
-    ),
-    Door("/api/v1/query", {"question": QUESTION, "library": "papers"}),
+    Door("/api/v1/query", {**_PAPERS, "stream": True}, b"event: token"),
+    Door("/api/v1/chat", _CHAT, b"event: token"),
+    Door("/api/v1/query", _PAPERS),
     Door(
         "/v1/chat/completions",
-        {
-            "model": "documind-papers",
-            "stream": True,
-            "messages": [{"role": "user", "content": QUESTION}],
-        },
+        {**_OPENAI, "messages": [{"role": "user", "content": QUESTION}]},
         b'"delta":{"content":',
     ),
 )
@@ -95,9 +81,8 @@ def abort(url: str, double: OllamaDouble, door: Door, moment: Moment) -> float:
     calls, seen = len(double.bodies("/api/chat")), double.aborted
     double.fail("/api/chat", FAULTS[moment])
     connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=WAIT_S)
-    connection.request(
-        "POST", door.path, json.dumps(door.body), {"Content-Type": "application/json"}
-    )
+    heads = {"Content-Type": "application/json"}
+    connection.request("POST", door.path, json.dumps(door.body), heads)
     deadline = time.monotonic() + WAIT_S
     while len(double.bodies("/api/chat")) == calls:
         if time.monotonic() > deadline:
@@ -125,11 +110,7 @@ def abort(url: str, double: OllamaDouble, door: Door, moment: Moment) -> float:
 
 
 def campaign(url: str, double: OllamaDouble, count: int) -> dict[Moment, list[float]]:
-    """Return the times of `count` aborts at each moment, the doors taking turns.
-
-    Raises:
-        RuntimeError: As of `abort`.
-    """
+    """Return the times of `count` aborts at each moment, the doors taking turns."""
     return {
         moment: [abort(url, double, door, moment) for door in islice(cycle(DOORS), count)]
         for moment in FAULTS
@@ -145,54 +126,33 @@ def fill(client: DocuMindClient, folder: Path) -> None:
 
 def answers_still(url: str, at_once: int) -> int:
     """Return how many of `at_once` questions the model gets without a host failure."""
-    answered: list[bool] = []
 
-    def ask() -> None:
+    def ask(_: int) -> bool:
         with DocuMindClient(url, timeout_s=WAIT_S) as client:
             answer = client.query(QUESTION, library="papers")
-            asked_once = '"llm_calls": 1,' in json.dumps(answer["trace"])
-            answered.append(
-                answer["status"] == "answered"
-                and asked_once
-                and " failed (" not in json.dumps(answer["notices"])
-            )
+        asked_once = '"llm_calls": 1,' in json.dumps(answer["trace"])
+        failed = " failed (" in json.dumps(answer["notices"])
+        return answer["status"] == "answered" and asked_once and not failed
 
-    threads = [threading.Thread(target=ask) for _ in range(at_once)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return sum(answered)
+    with ThreadPoolExecutor(at_once) as pool:
+        return sum(pool.map(ask, range(at_once)))
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=100, help="aborts at each moment")
-    count = parser.parse_args(arguments).count
+def main() -> int:
+    count = options(__doc__, count=(100, "aborts at each moment")).count
     with tempfile.TemporaryDirectory() as name, OllamaDouble() as double:
         folder = Path(name)
         with Served(folder / "data", OLLAMA_BASE_URL=double.url, **SETTINGS) as server:
             fill(server.client, folder)
             times = campaign(server.url, double, count)
             still = answers_still(server.url, MAX_MODEL_CALLS)
+    what = "p99 until the model host sees it"
     lines = [
-        Line(
-            f"p99 until the model host sees it, {moment}, {count} aborts",
-            quantile(found, 0.99),
-            LIMIT_S,
-            "s",
-        )
+        Line(f"{what}, {moment}, {count} aborts", quantile(found, 0.99), LIMIT_S, "s")
         for moment, found in times.items()
     ]
-    lines.append(
-        Line(
-            "questions at once that are answered afterwards",
-            still,
-            MAX_MODEL_CALLS,
-            "",
-            at_most=False,
-        )
-    )
+    what = "questions at once that are answered afterwards"
+    lines.append(Line(what, still, MAX_MODEL_CALLS, at_most=False))
     figures = {f"median, {moment}, s": quantile(found, 0.5) for moment, found in times.items()}
     remarks = [
         "A real server asks the Ollama double, which holds every answer back; the reader hangs up."
@@ -201,14 +161,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f" MAX_MODEL_CALLS={MAX_MODEL_CALLS}:",
         "a leaked place would have shown as a refusal.",
     ]
-    return write(
-        "aborts",
-        "Abandoned answers stop the model",
-        remarks,
-        lines,
-        figures,
-        "python -m evaluation.benchmarks.aborts",
-    )
+    title, command = "Abandoned answers stop the model", "python -m evaluation.benchmarks.aborts"
+    return write("aborts", title, remarks, lines, figures, command)
 
 
 if __name__ == "__main__":

@@ -22,8 +22,6 @@ import tantivy
 from app.core.trace import Trace
 from app.core.types import EmbedderIdentity, Fingerprint, FloatArray, Library
 from app.core.vectors import l2_normalise
-from app.ingest.bulk import BulkIndexer, BulkOptions, BulkTask
-from app.ingest.names import IngestOptions
 from app.ingest.parsers.wikitext import parse_wikitext
 from app.ingest.sources.dumps import XmlDump
 from app.retrieval.pipeline import Retriever
@@ -32,10 +30,10 @@ from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
 from app.storage.words.tantivy import ANALYZER, BODY, build_analyzer, build_schema
 from evaluation.benchmarks import scale_page
-from evaluation.lib.corpus import Figures, TextPool
+from evaluation.lib.corpus import Figures, TextPool, give_vectors, index_articles
 from evaluation.lib.growth import Law, Part, fit, is_part, percentiles, run_part, tables, timed
-from evaluation.lib.paths import DATA, parser_of
-from evaluation.lib.served import Line, Served, write
+from evaluation.lib.reports import COLLECTIONS, Line, options, write
+from evaluation.lib.served import Served
 
 DUMP = Path("wikipedia") / "enwiki-shortened.xml.bz2"
 CHUNKS_PER_ARTICLE = 5.0
@@ -79,16 +77,15 @@ class RandomEmbedder:
         return [len(text.split()) for text in texts]
 
 
-def options(path: Path) -> IndexOptions:
+def index_options(path: Path) -> IndexOptions:
     return IndexOptions(path, path / "chroma")
 
 
 def index(path: Path, _: Path, chunks: int) -> Figures:
     articles = TextPool().articles(round(chunks / CHUNKS_PER_ARTICLE))
-    with IndexStore(options(path), vector_store="off") as store:
+    with IndexStore(index_options(path), vector_store="off") as store:
         started, cpu = time.perf_counter(), time.process_time()
-        task = BulkTask(LIBRARY, "bench", IngestOptions())
-        BulkIndexer(store.writer, store.ledger).run(task, articles, BulkOptions())
+        index_articles(store, articles)
         index_s, index_cpu_s = time.perf_counter() - started, time.process_time() - cpu
         counts = store.catalog.counts(LIBRARY)
     size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
@@ -111,7 +108,7 @@ def lexical(path: Path, _: Path, __: int) -> Figures:
     def ask_bare(text: str) -> None:
         searcher.search(bare.parse_query(text, [BODY]), POOL, count=False)
 
-    with IndexStore(options(path), vector_store="off") as store:
+    with IndexStore(index_options(path), vector_store="off") as store:
         return _in_turn(
             {"bm25": lambda text: store.lexical.search(LIBRARY, text, POOL), "tantivy": ask_bare}
         )
@@ -122,16 +119,9 @@ def embed(path: Path, _: Path, vectors: int) -> Figures:
     embedder = RandomEmbedder()
     one = embedder.identity
     made_by = Fingerprint(one.model, one.digest, DIMENSION, "", "", "bench", "en_stem")
-    with IndexStore(options(path), vector_store="foreground") as store:
-        store.writer.claim(LIBRARY, made_by)
-        started, done = time.perf_counter(), 0
-        while done < vectors and (
-            page := store.writer.pending_vectors(LIBRARY, min(2000, vectors - done))
-        ):
-            ids = [chunk.chunk_id for chunk in page]
-            store.writer.write_vectors(LIBRARY, ids, embedder.embed_passages([""] * len(page)))
-            done += len(page)
-        store.writer.apply(LIBRARY)
+    with IndexStore(index_options(path), vector_store="foreground") as store:
+        started = time.perf_counter()
+        done = give_vectors(store, made_by, vectors, lambda _, n: embedder.embed_passages([""] * n))
         return {"vectors": done, "embed_s": time.perf_counter() - started}
 
 
@@ -139,7 +129,7 @@ def full(path: Path, _: Path, __: int) -> Figures:
     """Retrieve as the server does, and its floor: the searches and the catalog's join alone."""
     embedder = RandomEmbedder()
     retrieval = RetrievalOptions(embed_on_query_budget_ms=0)
-    with IndexStore(options(path), vector_store="foreground") as store:
+    with IndexStore(index_options(path), vector_store="foreground") as store:
         retriever = Retriever(store.catalog, store.vectors, store.lexical, embedder, retrieval)
 
         def whole(text: str) -> None:
@@ -159,7 +149,7 @@ def full(path: Path, _: Path, __: int) -> Figures:
 def start(path: Path, _: Path, __: int) -> Figures:
     """Open the store, as a server does before it answers."""
     started = time.perf_counter()
-    with IndexStore(options(path), vector_store="off") as store:
+    with IndexStore(index_options(path), vector_store="off") as store:
         opened = time.perf_counter() - started
         store.lexical.search(LIBRARY, "first question", 5)
         return {"open_s": opened, "first_answer_s": time.perf_counter() - started}
@@ -235,13 +225,12 @@ def grown(directory: Path, sizes: Sequence[int], vectors: int) -> list[Figures]:
 
 
 def main() -> int:
-    parser = parser_of(__doc__)
-    parser.add_argument("--data", type=Path, default=DATA, help="folder with the real dump")
-    parser.add_argument("--steps", default="10000,31623,100000,1000000", help="chunks of each")
-    parser.add_argument(
-        "--vectors", type=int, default=100_000, help="random ones of the largest; 0 for none"
+    args = options(
+        __doc__,
+        data=COLLECTIONS["data"],
+        steps=("10000,31623,100000,1000000", "chunks of each"),
+        vectors=(100_000, "random ones of the largest; 0 for none"),
     )
-    args = parser.parse_args()
     dump = args.data / DUMP
     wikitext = wikitext_mb_per_cpu_s(dump) if dump.exists() else None
     with tempfile.TemporaryDirectory(prefix="documind-bench-") as folder:
@@ -249,32 +238,21 @@ def main() -> int:
         steps = grown(Path(folder), sizes, args.vectors)
     fits, largest = fit(LAWS, steps, "chunks"), steps[-1]
     memory = max(value for step in steps for name, value in step.items() if "_pss_mb" in name)
+    starts = ("server_start", "server_start_with_vectors")
+    ratios: list[tuple[str, str, str, float]] = [
+        ("BM25 p95 by bare tantivy's", "bm25_p95_ms", "tantivy_p95_ms", 2),
+        *((f"{name} by an empty one's", f"{name}_s", f"{name}_empty_s", 2) for name in starts),
+        ("full retrieval by its floor", "full_p50_ms", "floor_p50_ms", 1.5),
+    ]
     lines = [
         Line("memory (PSS)", memory, _MEMORY_MB, "MB"),
-        Line(
-            "BM25 p95 by bare tantivy's", largest["bm25_p95_ms"] / largest["tantivy_p95_ms"], 2, ""
-        ),
         *(
-            Line(
-                f"{name} by an empty one's",
-                largest[f"{name}_s"] / largest[f"{name}_empty_s"],
-                2,
-                "",
-            )
-            for name in ("server_start", "server_start_with_vectors")
-            if f"{name}_s" in largest
+            Line(what, largest[one] / largest[other], limit)
+            for what, one, other, limit in ratios
+            if one in largest
         ),
+        *(Line(f"fit of {one.name}: off by", one.off, 0.25) for one in fits),
     ]
-    if args.vectors:
-        lines.append(
-            Line(
-                "full retrieval by its floor",
-                largest["full_p50_ms"] / largest["floor_p50_ms"],
-                1.5,
-                "",
-            )
-        )
-    lines += [Line(f"fit of {one.name}: off by", one.off, 0.25, "") for one in fits]
     figures = {} if wikitext is None else {"wikitext MB a processor second": wikitext}
     extra = {"steps": steps, "fits": [asdict(one) for one in fits]}
     page = tables(steps, "chunks", fits)

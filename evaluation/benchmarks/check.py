@@ -11,6 +11,7 @@ of 20 passages that holds some of them. Writes evaluation/reports/check.md and .
 from __future__ import annotations
 
 import random
+import re
 import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -22,20 +23,22 @@ from app.evaluation.collections import Collection, from_folder
 from app.generation.prompts import GenerationOptions
 from app.models.minilm import MiniLmEmbedder
 from app.retrieval.request import RetrievalOptions
-from evaluation.lib.planting import claim_of
-from evaluation.lib.served import Line, write
-from evaluation.lib.workbench import SEED, arguments, hash_of, indexed
+from evaluation.lib.reports import COLLECTIONS, SEED, Line, hash_of, options, write
+from evaluation.lib.workbench import indexed
 
 LEAST = 1000
 """Sentences a minute that are asked for."""
 _SOURCE_PASSAGES = 20
+_ASKING = re.compile(
+    r"\b(?:how (?:many|much|long|often|far|old)|who|whom|whose|what|which|when|where|why|how)\b"
+    r"(?:\s+(?:[\w'-]+\s+){0,4}?(?=(?:is|are|was|were|did|do|does|has|have|had|can|could|would"
+    r"|will|should)\b))?",
+    re.IGNORECASE,
+)
 
 
 def main() -> int:
-    """Measure and write; the exit code says whether both are fast enough."""
-    parser = arguments(__doc__ or "")
-    parser.add_argument("--sentences", type=int, default=1000, help="in the text")
-    given = parser.parse_args()
+    given = options(__doc__, **COLLECTIONS, sentences=(1000, "in the text"))
     squad = from_folder(given.data / "squad").judged()
     text = _text(squad, given.sentences)
     source = "\n\n".join(passage.text for passage in squad.passages[:_SOURCE_PASSAGES])
@@ -69,9 +72,17 @@ def _text(squad: Collection, most: int) -> str:
     asked = [question for question in squad.questions if question.answers]
     chosen = [draw.choice(asked) for _ in range(most)]
     return "\n\n".join(
-        claim_of(one.text, (one if at % 2 == 0 else draw.choice(asked)).answers[0])
+        _claim(one.text, (one if at % 2 == 0 else draw.choice(asked)).answers[0])
         for at, one in enumerate(chosen)
     )
+
+
+def _claim(question: str, answer: str) -> str:
+    """Return a statement from a question and its answer, as a small model writes."""
+    asked = question.strip().rstrip("?. ")
+    claim, replaced = _ASKING.subn(lambda _: f"{answer} ", asked, count=1)
+    claim = " ".join((claim if replaced else f"{asked}: {answer}").split())
+    return f"{claim[0].upper()}{claim[1:]}."
 
 
 if __name__ == "__main__":

@@ -24,8 +24,7 @@ from app.evaluation.collections import Collection, from_folder
 from app.evaluation.metrics import per_question
 from app.models.minilm import MiniLmEmbedder
 from evaluation.lib.corpus import fitting
-from evaluation.lib.served import Line, write
-from evaluation.lib.workbench import SEED, arguments
+from evaluation.lib.reports import COLLECTIONS, SEED, Line, options, write
 from scripts import build_model
 
 LEAST_COSINE = 0.985
@@ -69,10 +68,7 @@ def embedded_one_by_one(embedder: MiniLmEmbedder, texts: Sequence[str]) -> Float
 
 
 def main() -> int:
-    """Measure, write the report, and return 1 when a limit is not met."""
-    parser = arguments(__doc__ or "")
-    parser.add_argument("--rounds", type=int, default=3, help="rounds, the fastest of which counts")
-    given = parser.parse_args()
+    given = options(__doc__, **COLLECTIONS, rounds=(3, "rounds, the fastest of which counts"))
     with TemporaryDirectory() as folder:
         build_model.build(Path(folder), "fp32")
         ours, exact = MiniLmEmbedder(), MiniLmEmbedder(Path(folder), precision="fp32")

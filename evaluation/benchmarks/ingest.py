@@ -19,19 +19,21 @@ from app.client import FileToSend
 from app.core.types import Library, RawDocument
 from app.evaluation.collections import from_folder
 from app.settings import Settings
-from evaluation.lib.served import Served, write
-from evaluation.lib.workbench import arguments
+from evaluation.lib.reports import COLLECTIONS, options, write
+from evaluation.lib.served import Served
 
 _FILES_PER_UPLOAD = 40
 _PASSAGES_PER_FILE = 20
 
 
 def main() -> int:
-    parser = arguments(__doc__ or "")
-    parser.add_argument("--chunks", type=int, default=2000, help="about how many chunks to index")
-    parser.add_argument("--notes", type=int, default=5000, help="number of notes without vectors")
-    parser.add_argument("--rounds", type=int, default=5, help="number of rounds")
-    args = parser.parse_args()
+    args = options(
+        __doc__,
+        **COLLECTIONS,
+        chunks=(2000, "about how many chunks to index"),
+        notes=(5000, "number of notes without vectors"),
+        rounds=(5, "number of rounds"),
+    )
     with tempfile.TemporaryDirectory(prefix="documind-ingest-") as name:
         folder = Path(name)
         sets = [from_folder(args.data / name) for name in ("squad", "pubmedqa", "cranfield")]
@@ -57,7 +59,6 @@ def main() -> int:
 
 
 def write_files(folder: Path, texts: list[str]) -> list[Path]:
-    """Write files of twenty passages each."""
     folder.mkdir()
     paths = []
     for start in range(0, len(texts), _PASSAGES_PER_FILE):

@@ -21,18 +21,18 @@ import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
-from itertools import chain, pairwise
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import psutil
+from pydantic import TypeAdapter
 
 from app.client import FINISHED, FileToSend
 from evaluation.benchmarks.load_processes import TOKENS_PER_S, Seen, Sent, Times, document
 from evaluation.lib.corpus import TextPool
-from evaluation.lib.paths import ROOT, parser_of
-from evaluation.lib.served import Line, Served, quantile, write
+from evaluation.lib.reports import ROOT, Line, options, quantile, write
+from evaluation.lib.served import Served
 from tests.fakes.files import make_pdf
 
 STREAMS = 64
@@ -70,22 +70,17 @@ def rig(folder: Path) -> Iterator[tuple[str, Served]]:
 
 
 def read(url: str, streams: int, seconds: float, extra: int = 0, *direct: str) -> Seen:
-    """Run the load generator."""
     command = [*PROCESS, "read", url, str(streams), str(seconds), str(extra), *direct]
     made = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True)
-    return Seen(**json.loads(made.stdout))
+    return TypeAdapter(Seen).validate_json(made.stdout)
 
 
 def under_way_ms(
     texts: Iterable[tuple[str, Times]], sent: Sent, *, guarded: bool
 ) -> Iterator[float]:
-    """Yield each token's latency in ms: model host to the reader's last character.
+    """Yield the latency of each token that readers saw, in ms: model host to its last character.
 
-    Args:
-        texts: What readers saw, and when.
-        sent: What the model host wrote, and when.
-        guarded: The server's guard was between: it holds back the last word, so a token leaves with
-            the next one.
+    The server's guard holds back the last word: where it was between, a token leaves with the next.
     """
     for text, times in texts:
         lengths = [length for length, _ in times]
@@ -113,15 +108,15 @@ def bench_streams(folder: Path, seconds: float) -> Part:
             cpu_s += server.cpu_s() - before_s
     sent: Sent = json.loads((folder / "sent.json").read_text("utf-8"))
     late = {
-        name: list(
-            chain.from_iterable(
-                under_way_ms(run.texts, sent, guarded="straight" not in name) for run in rounds
-            )
-        )
+        name: [
+            ms
+            for run in rounds
+            for ms in under_way_ms(run.texts, sent, guarded="straight" not in name)
+        ]
         for name, rounds in seen.items()
     }
     answers = sum(len(run.texts) for run in seen[many])
-    errors = sum(sum(run.errors.values()) for rounds in seen.values() for run in rounds)
+    errors = sum(run.errors.total() for rounds in seen.values() for run in rounds)
     sentences, supported = (
         sum(getattr(run, name) for run in seen[many]) for name in ("sentences", "supported")
     )
@@ -174,13 +169,8 @@ def gaps(path: Path, begin_s: float, end_s: float) -> list[float]:
 
 def bench_loop(folder: Path, seconds: float) -> Part:
     """Measure the event loop in a bulk run and a long PDF, and an idle loop."""
-    pages = [
-        [
-            f"Page {n}, line {line}: the harbour master wrote down the tide, wind and ships."
-            for line in range(45)
-        ]
-        for n in range(PDF_PAGES)
-    ]
+    said = "the harbour master wrote down the tide, wind and ships."
+    pages = [[f"Page {n}, line {line}: {said}" for line in range(45)] for n in range(PDF_PAGES)]
     pdf, dump = folder / "long.pdf", folder / "dump"
     pdf.write_bytes(make_pdf(pages))
     dump.mkdir()
@@ -289,10 +279,8 @@ def bench_soak(folder: Path, questions: int, cycles: int) -> Part:
     what = f"growth of memory over {questions} questions and {documents} documents"
     lines = [
         Line(what, slope, 2.0, "MB per 1,000"),
-        Line(
-            "growth of open handles after the warm-up", float(np.median(late)) - max(early), 0, ""
-        ),
-        Line("failures", failures, 0, ""),
+        Line("growth of open handles after the warm-up", float(np.median(late)) - max(early)),
+        Line("failures", failures),
     ]
     return lines, {
         "memory at the start MB": course[0][1],
@@ -316,50 +304,43 @@ REMARKS = (
 
 
 def main() -> int:
-    """Run the parts; the exit code says whether the limits hold."""
-    parser = parser_of(__doc__)
+    names = ("streams", "over", "loop", "soak")
+    asked = options(
+        __doc__,
+        only=(names, "parts to measure", names),
+        parts=(None, "folder that keeps the figures of each part", Path),
+        seconds=(60.0, "of streams, and of the bulk run"),
+        questions=(5000, "of the soak"),
+        cycles=(300, "documents of the soak"),
+    )
     measures: dict[str, Callable[[Path], Part]] = {
         "streams": lambda folder: bench_streams(folder, asked.seconds),
         "over": lambda folder: bench_over(folder, asked.seconds),
         "loop": lambda folder: bench_loop(folder, asked.seconds),
         "soak": lambda folder: bench_soak(folder, asked.questions, asked.cycles),
     }
-    parser.add_argument("--only", choices=measures, nargs="+", default=[*measures])
-    parser.add_argument("--parts", type=Path, help="folder that keeps the figures of each part")
-    parser.add_argument(
-        "--seconds", type=float, default=60.0, help="of streams, and of the bulk run"
-    )
-    parser.add_argument("--questions", type=int, default=5000, help="of the soak")
-    parser.add_argument("--cycles", type=int, default=300, help="documents of the soak")
-    asked = parser.parse_args()
     found: dict[str, Part] = {}
     for part, measure in measures.items():
         kept = asked.parts / f"{part}.json" if asked.parts else None
         if kept and kept.exists():
-            read_back = json.loads(kept.read_text("utf-8"))
-            found[part] = [Line(**line) for line in read_back["lines"]], read_back["figures"]
+            found[part] = TypeAdapter(Part).validate_json(kept.read_text("utf-8"))
         elif part in asked.only:
             before = os.getloadavg()[0]
             with tempfile.TemporaryDirectory(prefix="documind-load-") as folder:
-                lines, figures = found[part] = measure(Path(folder))
-            figures |= {
-                f"machine load before {part}": before,
-                f"machine load after {part}": os.getloadavg()[0],
-            }
+                found[part] = measure(Path(folder))
+            figures = found[part][1]
+            figures[f"machine load before {part}"] = before
+            figures[f"machine load after {part}"] = os.getloadavg()[0]
             if kept:
                 kept.parent.mkdir(parents=True, exist_ok=True)
-                content = {"lines": [asdict(line) for line in lines], "figures": figures}
-                kept.write_text(json.dumps(content), "utf-8")
+                kept.write_bytes(TypeAdapter(Part).dump_json(found[part]))
     every = [line for lines, _ in found.values() for line in lines]
     all_figures = {name: value for _, figures in found.values() for name, value in figures.items()}
     if len(found) == len(measures):
         title = "Many streams, a free event loop, and a long day"
         return write("load", title, REMARKS, every, all_figures, "make bench-load")
-    print(
-        json.dumps(
-            {line.what: (line.measured, line.holds) for line in every} | all_figures, indent=1
-        )
-    )
+    shown = {line.what: (line.measured, line.holds) for line in every}
+    print(json.dumps(shown | all_figures, indent=1))
     return 0 if all(line.holds for line in every) else 1
 
 

@@ -28,6 +28,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from fastapi import FastAPI
+from pydantic import TypeAdapter
 
 from tests.fakes.ollama_double import OllamaDouble, Script
 from tests.fakes.ollama_double.models import DoubleModel
@@ -313,7 +314,7 @@ def main(role: str, where: str, *rest: str) -> None:
         streams, seconds, extra, *direct = rest
         readers = Readers(where, direct=bool(direct))
         seen = asyncio.run(readers.drive(int(streams), float(seconds), int(extra)))
-        print(json.dumps(vars(seen)))
+        print(TypeAdapter(Seen).dump_json(seen).decode())
     elif role == "watch":
         _serve(Path(where))
     else:

@@ -31,11 +31,10 @@ from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
 from evaluation.lib.corpus import QUESTIONS, WINDOWS, Figures, fill_library, make_inputs
 from evaluation.lib.growth import timed
-from evaluation.lib.paths import ROOT
-from evaluation.lib.served import Line, Served, pss_bytes, quantile, write
-from evaluation.lib.workbench import arguments, say
+from evaluation.lib.reports import COLLECTIONS, ROOT, Line, options, quantile, say, write
+from evaluation.lib.served import pss_bytes
 from tests.fakes.postgres_server import PostgresServer, running_server
-from tests.shared.engines import DoubleProcess, Working, data_of
+from tests.shared.engines import DoubleProcess, data_of, several
 
 TOP_K = 10
 CLIENTS = 8
@@ -161,18 +160,7 @@ class Side:
         for number, path in enumerate(paths):
             path.write_text(f"File {number}.\n\n{texts[number]}\n", "utf-8")
         settings = self.settings | WITHOUT_CODES
-        with ExitStack() as stack:
-            lanes = {"JOB_LANES": "none"} if self.workers else {}
-            servers = [
-                stack.enter_context(Served(data_of(self.folder, f"{number}"), **settings, **lanes))
-                for number in range(1, self.servers + 1)
-            ]
-            for number in range(1, self.workers + 1):
-                data = data_of(self.folder, f"worker-{number}")
-                worker = Working(data, **settings, LOG_LEVEL="INFO")
-                worker.start()
-                stack.callback(worker.close)
-                worker.wait_said("DocuMind works")
+        with several(self.folder, self.servers, self.workers, **settings) as (servers, _):
             urls = [server.url for server in servers]
             for url in urls:
                 asked([url], questions[:WARM_UP])
@@ -184,20 +172,21 @@ class Side:
 
 
 def main() -> int:
-    parser = arguments(__doc__ or "")
-    parser.add_argument("--chunks", type=int, default=1_000_000)
-    parser.add_argument("--real", type=int, default=WINDOWS, help="vectors that are no copies")
-    parser.add_argument("--servers", type=int, default=2, help="API servers of the shared mode")
-    parser.add_argument("--workers", type=int, default=2, help="0: the servers run the jobs")
-    parser.add_argument("--questions", type=int, default=QUESTIONS, help="at most")
-    given = parser.parse_args()
+    given = options(
+        __doc__,
+        **COLLECTIONS,
+        chunks=(1_000_000, "of each library"),
+        real=(WINDOWS, "vectors that are no copies"),
+        servers=(2, "API servers of the shared mode"),
+        workers=(2, "0: the servers run the jobs"),
+        questions=(QUESTIONS, "at most"),
+    )
     embedder = MiniLmEmbedder()
-    with ExitStack() as stack:
-        folder = Path(
-            stack.enter_context(
-                tempfile.TemporaryDirectory(prefix="documind-load-", dir=given.cache)
-            )
-        )
+    with (
+        tempfile.TemporaryDirectory(prefix="documind-load-", dir=given.cache) as place,
+        ExitStack() as stack,
+    ):
+        folder = Path(place)
         inputs, engine = folder / "inputs", folder / "engine"
         inputs.mkdir()
         real = make_inputs(given.data, given.cache, embedder, given.chunks, inputs, given.real)
@@ -245,7 +234,7 @@ def main() -> int:
         " **double** of Qdrant: its engine, one shard on one node behind HTTP of our own that does"
         " one call at a time. Replication, majorities and a network were not run. Everything shares"
         " the machine, so the shared mode pays here for processes that others would give machines of"
-        " their own.",
+        " their own."
     ]
     command = (
         f"make bench-load-shared LOAD='--chunks {given.chunks} --real {real} --servers"

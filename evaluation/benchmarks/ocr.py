@@ -10,7 +10,6 @@ read; `--anew` begins again. The data are in the folder DATA (docs/evaluation.md
 
 from __future__ import annotations
 
-import json
 import re
 import resource
 import time
@@ -25,7 +24,7 @@ from app.ingest.names import IngestOptions, find_engine
 from app.ingest.ocr import recognise, words_of_page
 from app.ingest.parsers.pdf import texts_of_words
 from app.ingest.parsers.pdf_layout import PageLayout
-from evaluation.lib.paths import DATA, REPORTS, parser_of, publish
+from evaluation.lib.reports import COLLECTIONS, options, publish, report, table
 
 AIM = 0.95
 """Share of the words of all pages that is asked for."""
@@ -37,8 +36,6 @@ _MARK = re.compile("[\ufdd0-\ufdef]")
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Words that an engine read on a page."""
-
     file: str
     page: int
     words: int
@@ -104,47 +101,42 @@ def page_of(record: dict[str, list[dict[str, float | str]]]) -> str:
         "precision is the share of the words read that stand on the page. Seconds are of one"
         f" processor, on the machine at hand with other work on it. The aim is {AIM} of the words.",
     ]
+    head = "file|pages|words|recovered|precision|numbers|recovered|CPU s a page".split("|")
     for engine, pages in record.items():
-        lines += [
-            "",
-            f"## {engine}",
-            "",
-            "| file | pages | words | recovered | precision | numbers | recovered | CPU s a page |",
-            "|---|---|---|---|---|---|---|---|",
-        ]
-        names = sorted({str(page["file"]) for page in pages})
-        for name in [*names, "all"]:
-            some = [Read(**page) for page in pages if name in ("all", page["file"])]  # type: ignore[arg-type]
+        read = [Read(**page) for page in pages]  # type: ignore[arg-type]
+        rows = []
+        for name in [*sorted({page.file for page in read}), "all"]:
+            some = [page for page in read if name in ("all", page.file)]
             words, found = sum(p.words for p in some), sum(p.recovered for p in some)
             numbers = sum(p.numbers for p in some)
-            lines.append(
-                f"| {name} | {len(some)} | {words:,} | {found / words:.3f}"
-                f" | {found / sum(p.read for p in some):.3f} | {numbers:,}"
-                f" | {sum(p.numbers_recovered for p in some) / max(numbers, 1):.3f}"
-                f" | {sum(p.cpu_s for p in some) / len(some):.1f} |"
+            shares = (
+                f"{found / words:.3f}",
+                f"{found / sum(p.read for p in some):.3f}",
+                f"{numbers:,}",
+                f"{sum(p.numbers_recovered for p in some) / max(numbers, 1):.3f}",
+                f"{sum(p.cpu_s for p in some) / len(some):.1f}",
             )
+            rows.append((name, str(len(some)), f"{words:,}", *shares))
+        lines += ["", f"## {engine}", "", *table(head, rows)]
     return "\n".join([*lines, ""])
 
 
 def main() -> int:
-    """Measure one engine and write; the exit code says whether it reaches the aim."""
-    parser = parser_of(__doc__)
-    parser.add_argument("--engine", choices=("rapidocr", "tesseract"), required=True)
-    parser.add_argument("--pages", type=int, default=10, help="of each file")
-    parser.add_argument("--anew", action="store_true", help="keep no figures of this engine")
-    parser.add_argument("--data", type=Path, default=DATA, help="folder of the collections")
-    given = parser.parse_args()
+    given = options(
+        __doc__,
+        data=COLLECTIONS["data"],
+        engine=("rapidocr", "what reads", ("rapidocr", "tesseract")),
+        pages=(10, "of each file"),
+        anew=(False, "keep no figures of this engine"),
+    )
     if not (engine := find_engine(given.engine)):
         raise Unreadable(f"{given.engine} is not installed; see docs/formats.md")
-    options = IngestOptions(ocr_engine=engine)
-    kept = REPORTS / "ocr.json"
-    record = json.loads(kept.read_text("utf-8")) if kept.exists() else {}
-    read = [] if given.anew else [Read(**page) for page in record.get(given.engine, ())]
+    reading = IngestOptions(ocr_engine=engine)
+    read = [] if given.anew else [Read(**page) for page in report("ocr").get(given.engine, ())]
     for path in sorted((given.data / "whole").glob("*.pdf")):
         done = {page.page for page in read if page.file == path.name}
-        read += read_pages(path, given.pages, options, done)
-        others = json.loads(kept.read_text("utf-8")) if kept.exists() else {}
-        record = {**others, given.engine: [asdict(page) for page in read]}
+        read += read_pages(path, given.pages, reading, done)
+        record = {**report("ocr"), given.engine: [asdict(page) for page in read]}
         publish("ocr", record, page_of(dict(sorted(record.items()))))
     return int(sum(page.recovered for page in read) < AIM * sum(page.words for page in read))
 

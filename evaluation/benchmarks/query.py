@@ -18,8 +18,8 @@ from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
 from evaluation.lib.corpus import YEARS, fill_library, make_inputs, set_years
 from evaluation.lib.growth import timed
-from evaluation.lib.served import Served, quantile, write
-from evaluation.lib.workbench import SEED, arguments
+from evaluation.lib.reports import COLLECTIONS, SEED, options, quantile, write
+from evaluation.lib.served import Served
 
 TOP_K = 10
 REAL = 5_000
@@ -40,9 +40,7 @@ def filled(data: Path, given_data: Path, cache: Path, chunks: int, folder: Path)
 
 
 def main() -> int:
-    parser = arguments(__doc__ or "")
-    parser.add_argument("--chunks", type=int, default=50_000, help="size of the library")
-    args = parser.parse_args()
+    args = options(__doc__, **COLLECTIONS, chunks=(50_000, "size of the library"))
     with tempfile.TemporaryDirectory(prefix="documind-query-") as folder:
         live = Path(folder) / "live"
         asked = filled(live, args.data, args.cache, args.chunks, Path(folder) / "inputs")

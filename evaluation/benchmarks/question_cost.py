@@ -8,7 +8,6 @@ times, are compared. Writes evaluation/reports/question_cost.{md,json}.
 
 from __future__ import annotations
 
-import argparse
 import random
 import string
 import tempfile
@@ -20,7 +19,7 @@ from app.bootstrap.services import Services
 from app.core.types import Library, Question
 from app.jobs.kinds import SAMPLES
 from app.settings import Settings
-from evaluation.lib.served import Line, write
+from evaluation.lib.reports import Line, options, write
 from tests.fakes.postgres_server import running_server
 from tests.shared.engines import DoubleProcess
 from tests.unit.storage.drafts import make_draft
@@ -66,10 +65,9 @@ def asked(services: Services) -> dict[str, float]:
 
 
 def main() -> int:
-    """Fill, ask and write the report; return 1 if a search asks more of a larger library."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000, 300_000])
-    sizes = sorted(parser.parse_args().sizes)
+    sizes = sorted(
+        options(__doc__, sizes=((10_000, 100_000, 300_000), "chunks of the library")).sizes
+    )
     found: dict[int, dict[str, float]] = {}
     with tempfile.TemporaryDirectory() as folder, running_server() as database:
         engine = DoubleProcess(Path(folder) / "engine")
@@ -99,10 +97,7 @@ def main() -> int:
         ],
         [
             Line(
-                f"calls of the {engine} more at {sizes[-1]:,} chunks",
-                most[engine] - least[engine],
-                0,
-                "",
+                f"calls of the {engine} more at {sizes[-1]:,} chunks", most[engine] - least[engine]
             )
             for engine in least
         ],

@@ -23,18 +23,15 @@ from app.generation.quoting import ExtractiveGenerator, Selection
 from app.models.embedding import RememberedEncoder
 from app.models.minilm import MiniLmEmbedder
 from app.retrieval.request import RetrievalOptions
-from evaluation.lib.served import Line, write
-from evaluation.lib.workbench import SEED, arguments, hash_of, indexed, say
+from evaluation.lib.reports import COLLECTIONS, SEED, Line, hash_of, options, say, write
+from evaluation.lib.workbench import indexed
 from evaluation.studies.extractive import evidence_for
 
 Asked = Sequence[tuple[str, tuple[Evidence, ...]]]
 
 
 def main() -> int:
-    """Measure and write; the exit code says whether both quote the same."""
-    parser = arguments(__doc__ or "")
-    parser.add_argument("--questions", type=int, default=120, help="questions of each kind")
-    given = parser.parse_args()
+    given = options(__doc__, **COLLECTIONS, questions=(120, "questions of each kind"))
     squad = from_folder(given.data / "squad").judged()
     answerable = [question for question in squad.questions if question.answers]
     embedder = MiniLmEmbedder()

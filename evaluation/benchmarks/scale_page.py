@@ -7,16 +7,15 @@ Nothing on that page is typed by hand but words: what a report does not hold is 
 
 from __future__ import annotations
 
-import json
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from app.jobs.bulk import catalog_vector_bytes
 from app.storage.options import stored_bytes
 from evaluation.lib.growth import WIKIPEDIA_CHUNKS
-from evaluation.lib.paths import REPORTS, ROOT
+from evaluation.lib.reports import ROOT, report, table
 
 PAGE = ROOT / "docs" / "scale.md"
 COMMAND = "python -m evaluation.benchmarks.scale_page -->"
@@ -35,13 +34,6 @@ _HOUR, _DAY = 3600.0, 86400.0
 
 Report = Mapping[str, Any]
 Row = tuple[str, ...]
-
-
-def report(name: str) -> Report:
-    """Return a report, empty when it was not made yet."""
-    path = REPORTS / f"{name}.json"
-    found: Report = json.loads(path.read_text("utf-8")) if path.exists() else {}
-    return found
 
 
 def fitted(found: Report) -> dict[str, float]:
@@ -148,7 +140,9 @@ def plans() -> str:
         (one[0][0], one[0][1], *(shown(row[2], row[3]) for row in one), one[0][4])
         for one in zip(*map(plan, PLANNED), strict=True)
     ]
-    return _table(("mode", "what", *(f"{n:,} chunks" for n in PLANNED), "computed from"), rows)
+    return "\n".join(
+        table(("mode", "what", *(f"{n:,} chunks" for n in PLANNED), "computed from"), rows)
+    )
 
 
 # --- the operator's playbook
@@ -196,7 +190,7 @@ def rows() -> list[Row]:
 
 
 def playbook() -> str:
-    return _table(("what", "figure", "from"), rows())
+    return "\n".join(table(("what", "figure", "from"), rows()))
 
 
 # --- all of Wikipedia, and the sizes that were measured
@@ -233,7 +227,9 @@ def _with_vectors(ann: Report) -> str:
         ("search by words, questions, p95", f"{at['bm25_p95_ms']:.0f} ms", "fit"),
     ]  # fmt: skip
     return (
-        _table((f"{WIKIPEDIA_CHUNKS:,} chunks, every vector in faiss", "", "from ann.md"), rows)
+        "\n".join(
+            table((f"{WIKIPEDIA_CHUNKS:,} chunks, every vector in faiss", "", "from ann.md"), rows)
+        )
         + f"\n\n{_tested(ann, 'vectors')}: recall@10 {largest['dense recall@10']:.3f}, search by"
         f" vectors p95 {largest['dense_p95_ms']:.1f} ms, by words {largest['bm25_p95_ms']:.1f} ms."
     )
@@ -258,7 +254,7 @@ def _all_of_wikipedia(bulk: Report, passages_per_s: float) -> str:
         ("search by words, p95", f"{at['bm25_p95_ms']:.0f} ms", "fit"),
     ]  # fmt: skip
     return (
-        _table((f"{WIKIPEDIA_CHUNKS:,} chunks, {cores} cores", "", "from"), rows)
+        "\n".join(table((f"{WIKIPEDIA_CHUNKS:,} chunks, {cores} cores", "", "from"), rows))
         + f"\n\n{_tested(bulk, 'chunks')}; the last step to Wikipedia is not measured."
     )
 
@@ -286,12 +282,7 @@ def _levels(bulk: Report, passages_per_s: float) -> str:
         "chunks", "text, processor time", "vectors, built-in model", "disk", "memory, indexing",
         "words p50 / p95", "words and 100,000 vectors p50 / p95", "opening",
     )  # fmt: skip
-    return _table(head, rows)
-
-
-def _table(head: Sequence[str], rows: Sequence[Row]) -> str:
-    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
-    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
+    return "\n".join(table(head, rows))
 
 
 def main() -> int:

@@ -29,7 +29,7 @@ from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from app.core.ports import Embedder
 from app.core.trace import Trace
-from app.core.types import EmbedderIdentity, FloatArray, Library
+from app.core.types import FloatArray, Library
 from app.evaluation.collections import Collection, from_folder
 from app.evaluation.metrics import compare, per_question
 from app.evaluation.report import to_trec
@@ -42,9 +42,7 @@ from app.retrieval.request import RetrievalOptions, SearchRequest
 from app.retrieval.reranking import LateInteraction
 from evaluation.benchmarks.contest import cpu_s, peak_mb, stored_bytes
 from evaluation.lib.fits import area_under_curve
-from evaluation.lib.paths import REPORTS, ROOT
-from evaluation.lib.served import write
-from evaluation.lib.workbench import SEED, arguments, say
+from evaluation.lib.reports import COLLECTIONS, ROOT, SEED, options, report, say, table, write
 from evaluation.studies.whole import ABSENT, documents, is_right, replies
 
 COMMAND = "make scoreboard"
@@ -72,28 +70,37 @@ Record = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
-    """What a contestant used on one collection, for a piece or a chunk of its own, and a question."""
-
-    index_ms: float
-    """Processor milliseconds, without embedding."""
-    ask_ms: float
-    stored: float | None
-    """Bytes on disk; None where nothing is stored."""
-    peak_mb: float
-    installed_mb: float | None
-    """Of the packages of its environment; None for those that run in ours."""
-    version: str
-
-
-@dataclass(frozen=True, slots=True)
 class Result:
-    """What a contestant found, by question: pieces, documents best first, the best score."""
+    """What a contestant found, by question, and what it used."""
 
     pieces: Mapping[str, Sequence[int]]
     rankings: Mapping[str, Sequence[str]]
+    """Documents, best first."""
     best: Mapping[str, float]
-    cost: Cost
+    """The best score."""
+    cost: Record
+
+
+def cost_of(record: Record, pieces: int, questions: int) -> Record:
+    """Return what a contestant used for a piece, or a chunk of its own, and for a question.
+
+    That is processor milliseconds without embedding, bytes on disk (None where nothing is stored)
+    and what `contest.py` says of memory, packages and version.
+    """
+    return {
+        "index_ms": 1000 * record["index_s"] / pieces,
+        "ask_ms": 1000 * record["ask_s"] / questions,
+        "stored": record["bytes"] / pieces if record["bytes"] else None,
+        **{key: record[key] for key in ("peak_mb", "installed_mb", "version")},
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Contestants:
+    """Those of `contest.py` that take part, and the interpreters of those that are not ours."""
+
+    names: Sequence[str]
+    pythons: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,13 +132,9 @@ class Texts:
         np.save(self.folder / "questions.npy", np.stack([model.embed_query(one) for one in asked]))
 
     def contest(self, name: str, pythons: Mapping[str, str]) -> Result:
-        """Let a contestant of `contest.py` index and answer."""
         python = pythons.get(name, sys.executable)
-        subprocess.run(  # the interpreter that the user names
-            [python, "-P", "-B", str(_CONTEST), name, str(self.folder)],
-            check=True,
-            cwd=self.folder,
-        )
+        command = [python, "-P", "-B", str(_CONTEST), name, str(self.folder)]
+        subprocess.run(command, check=True, cwd=self.folder)
         record = json.loads((self.folder / f"{name}.json").read_text("utf-8"))
         say(f"{NAMES[name]}, {len(self.pieces)} pieces")
         found = dict(zip(self.questions, record["found"], strict=True))
@@ -140,43 +143,34 @@ class Texts:
             for question, pieces in found.items()
         }
         best = dict(zip(self.questions, record["best"], strict=True))
-        cost = _cost(record, len(self.pieces), len(self.questions))
         if python == sys.executable:
-            cost["installed_mb"] = None
-        return Result(found, rankings, best, Cost(**cost))
+            record["installed_mb"] = None
+        cost = cost_of(record, len(self.pieces), len(self.questions))
+        return Result(found, rankings, best, cost)
 
 
-def _cost(record: Mapping[str, Any], pieces: int, questions: int) -> dict[str, Any]:
-    return {
-        "index_ms": 1000 * record["index_s"] / pieces,
-        "ask_ms": 1000 * record["ask_s"] / questions,
-        "stored": record["bytes"] / pieces if record["bytes"] else None,
-        **{key: record[key] for key in ("peak_mb", "installed_mb", "version")},
-    }
+def contests(
+    questions: Mapping[str, str], documents: Iterable[tuple[str, str]], taking: Contestants
+) -> tuple[dict[str, Result], Sequence[str]]:
+    """Return what each contestant finds for questions in documents, and all pieces of these."""
+    with tempfile.TemporaryDirectory(prefix="documind-scoreboard-") as place:
+        texts = Texts(Path(place), questions)
+        texts.prepare(documents)
+        found = {NAMES[name]: texts.contest(name, taking.pythons) for name in taking.names}
+        return found, texts.pieces
 
 
 class KnownQuestions:
     """An embedder that has the vectors of the questions already: embedding is no contestant's."""
 
     def __init__(self, inner: Embedder, questions: Sequence[str]) -> None:
-        self._inner = inner
         self._known = {text: inner.embed_query(text) for text in questions}
-
-    @property
-    def identity(self) -> EmbedderIdentity:
-        return self._inner.identity
-
-    def embed_passages(self, texts: Sequence[str]) -> FloatArray:
-        """Return float32 `[n, dim]`, rows of L2 norm 1."""
-        return self._inner.embed_passages(texts)
+        self.identity = inner.identity
+        self.embed_passages = inner.embed_passages
+        self.count_tokens = inner.count_tokens
 
     def embed_query(self, text: str) -> FloatArray:
-        """Return float32 `[dim]` of L2 norm 1."""
-        return self._known[text] if text in self._known else self._inner.embed_query(text)
-
-    def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Return the model's own counts."""
-        return self._inner.count_tokens(texts)
+        return self._known[text]
 
 
 def _cut(model: Embedder, texts: Sequence[str]) -> list[str]:
@@ -237,34 +231,31 @@ def take_part(collection: Collection, cache: Path) -> dict[str, object]:
 
 def _installed_mb() -> float:
     """Return what `make setup` installs, by its report: the environment here is a developer's."""
-    lines = json.loads((REPORTS / "install.json").read_text("utf-8"))["lines"]
+    lines = report("install")["lines"]
     return float(next(one["measured"] for one in lines if "by make" in one["what"]))
 
 
-def ours(name: str, given: argparse.Namespace, folder: Path, questions: int) -> Result:
+def ours(name: str, given: argparse.Namespace, questions: int) -> Result:
     """Let DocuMind take part in a process of its own, as the others do."""
-    out = folder / "documind.json"
-    command = [sys.executable, "-m", "evaluation.benchmarks.scoreboard"]
-    command += ["--data", str(given.data), "--cache", str(given.cache), "--alone", name]
-    command += ["--questions", str(given.questions), "--out", str(out)]
-    subprocess.run(command, check=True, cwd=ROOT)  # our own interpreter
-    record = json.loads(out.read_text("utf-8"))
-    return Result({}, record["found"], {}, Cost(**_cost(record, record["chunks"], questions)))
+    with tempfile.NamedTemporaryFile(suffix=".json") as out:
+        command = [sys.executable, "-m", "evaluation.benchmarks.scoreboard"]
+        command += ["--data", str(given.data), "--cache", str(given.cache), "--alone", name]
+        command += ["--questions", str(given.questions), "--out", out.name]
+        subprocess.run(command, check=True, cwd=ROOT)
+        record = json.loads(Path(out.name).read_text("utf-8"))
+    return Result({}, record["found"], {}, cost_of(record, record["chunks"], questions))
 
 
 # --- what is measured
 
 
 def searched(
-    name: str, given: argparse.Namespace, pythons: Mapping[str, str], taking: Sequence[str]
-) -> tuple[list[Record], dict[str, Cost]]:
+    name: str, given: argparse.Namespace, taking: Contestants
+) -> tuple[list[Record], dict[str, Record]]:
     """Return a row for each contestant over a collection, best first, and what it used."""
     collection = collection_of(given.data, name, given.questions)
-    with tempfile.TemporaryDirectory(prefix="documind-scoreboard-") as place:
-        texts = Texts(Path(place), {one.id: one.text for one in collection.questions})
-        texts.prepare((one.id, one.document) for one in collection.passages)
-        found = {OURS: ours(name, given, texts.folder, len(texts.questions))}
-        found |= {NAMES[one]: texts.contest(one, pythons) for one in taking}
+    found = {OURS: ours(name, given, len(collection.questions))}
+    found |= contests(*asked_of(collection), taking)[0]
     if given.trec:
         write_trec(given.trec, name, collection, found)
     scores = {
@@ -272,6 +263,12 @@ def searched(
         for who, one in found.items()
     }
     return rows_of(scores), {who: one.cost for who, one in found.items()}
+
+
+def asked_of(collection: Collection) -> tuple[dict[str, str], list[tuple[str, str]]]:
+    """Return questions by id, and an id and a text of each document."""
+    questions = {one.id: one.text for one in collection.questions}
+    return questions, [(one.id, one.document) for one in collection.passages]
 
 
 def rows_of(scores: Mapping[str, Mapping[str, Mapping[str, float]]]) -> list[Record]:
@@ -297,52 +294,44 @@ def rows_of(scores: Mapping[str, Mapping[str, Mapping[str, float]]]) -> list[Rec
     return sorted(rows, key=lambda row: -row[first])
 
 
-def quoted(
-    data: Path, pythons: Mapping[str, str], taking: Sequence[str]
-) -> dict[str, dict[str, list[int]]]:
+def quoted(data: Path, taking: Contestants) -> dict[str, dict[str, list[int]]]:
     """Let each contestant answer `whole` with its first piece: by question, right and words."""
     folder = data / "whole"
-    rows = json.loads((folder / "questions.json").read_text("utf-8"))
+    rows = {str(row["id"]): row for row in json.loads((folder / "questions.json").read_text())}
     parser = DirectParser(IngestOptions())
-    with tempfile.TemporaryDirectory(prefix="documind-scoreboard-") as place:
-        texts = Texts(Path(place), {str(row["id"]): str(row["question"]) for row in rows})
-        texts.prepare((one.name, parser.parse(one, one.name).text) for one in documents(folder))
-        found: dict[str, dict[str, list[int]]] = {}
-        for name in taking:
-            firsts = texts.contest(name, pythons).pieces
-            said = {str(row["id"]): texts.pieces[firsts[str(row["id"])][0]] for row in rows}
-            found[NAMES[name]] = {
-                str(row["id"]): [
-                    int(is_right(row, said[str(row["id"])], refused=False)),
-                    len(said[str(row["id"])].split()),
-                ]
-                for row in rows
-            }
-    return found
+    texts = ((one.name, parser.parse(one, one.name).text) for one in documents(folder))
+    found, pieces = contests(
+        {name: str(row["question"]) for name, row in rows.items()}, texts, taking
+    )
+    answers = {
+        who: {name: pieces[firsts[0]] for name, firsts in one.pieces.items()}
+        for who, one in found.items()
+    }
+    return {
+        who: {
+            name: [int(is_right(rows[name], said, refused=False)), len(said.split())]
+            for name, said in of.items()
+        }
+        for who, of in answers.items()
+    }
 
 
-def told_apart(
-    data: Path, pythons: Mapping[str, str], taking: Sequence[str]
-) -> dict[str, dict[str, float]]:
+def told_apart(data: Path, taking: Contestants) -> dict[str, Mapping[str, float]]:
     """Return how sure each contestant is of each question: a score, or DocuMind's confidence."""
     collection = from_folder(data / UNANSWERABLE)
+    others, _ = contests(*asked_of(collection), taking)
+    # refusals and words do not count here
+    rows = [{"kind": "", "question": one.text, "file": None} for one in collection.questions]
     with tempfile.TemporaryDirectory(prefix="documind-scoreboard-") as place:
-        texts = Texts(Path(place), {one.id: one.text for one in collection.questions})
-        texts.prepare((one.id, one.document) for one in collection.passages)
-        found = {NAMES[one]: dict(texts.contest(one, pythons).best) for one in taking}
         files = []
         for number, passage in enumerate(collection.passages):
-            files.append(texts.folder / f"passage-{number}.txt")
+            files.append(Path(place) / f"passage-{number}.txt")
             files[-1].write_text(passage.document, encoding="utf-8")
-        rows = [
-            {"kind": "", "question": one.text, "file": None}  # refusals and words do not count here
-            for one in collection.questions
-        ]
         asked = replies(files, rows)
     sure = {
         one.id: reply.confidence for one, reply in zip(collection.questions, asked, strict=True)
     }
-    return {OURS: sure, **found}
+    return {OURS: sure, **{who: one.best for who, one in others.items()}}
 
 
 def areas(sure: Mapping[str, Mapping[str, float]], answerable: set[str]) -> list[Record]:
@@ -361,21 +350,17 @@ def areas(sure: Mapping[str, Mapping[str, float]], answerable: set[str]) -> list
         values = np.array([sure[who][one] for one in ids])[drawn]
         return area_under_curve(values[has[drawn]].tolist(), values[~has[drawn]].tolist())
 
-    everything, rows = np.arange(len(ids)), []
+    everything, rows = np.arange(len(ids)), list[Record]()
     own = [area(OURS, drawn) for drawn in draws]
     for who in sure:
-        apart = np.array([area(who, drawn) for drawn in draws]) - own
-        low, high = np.quantile(apart, (0.025, 0.975))
-        mean = area(who, everything) - area(OURS, everything)
-        beside = {"mean": mean, "low": float(low), "high": float(high)}
-        rows.append(
-            {
-                "who": who,
-                "questions": len(ids),
-                "AUC": area(who, everything),
-                "beside": None if who == OURS else beside,
-            }
-        )
+        found = area(who, everything)
+        row: Record = {"who": who, "questions": len(ids), "AUC": found, "beside": None}
+        if who != OURS:
+            apart = np.array([area(who, drawn) for drawn in draws]) - own
+            low, high = map(float, np.quantile(apart, (0.025, 0.975)))
+            mean = found - area(OURS, everything)
+            row["beside"] = {"mean": mean, "low": low, "high": high}
+        rows.append(row)
     return sorted(rows, key=lambda row: -row["AUC"])
 
 
@@ -384,7 +369,7 @@ def areas(sure: Mapping[str, Mapping[str, float]], answerable: set[str]) -> list
 
 def whole_rows(others: Mapping[str, Mapping[str, Sequence[int]]]) -> list[Record]:
     """Return rows about whole documents: DocuMind's of its newest report, the others' given."""
-    asked = _report("whole")["asked"]
+    asked = report("whole")["asked"]
     present = [one for one, reply in asked.items() if reply["kind"] != ABSENT]
     absent = [one for one in asked if one not in present]
     right: dict[str, dict[str, float]] = {OURS: {one: asked[one]["right"] for one in present}}
@@ -402,27 +387,21 @@ def whole_rows(others: Mapping[str, Mapping[str, Sequence[int]]]) -> list[Record
 def quality_table(name: str, rows: Sequence[Record]) -> list[str]:
     """Return a table of rows that are sorted."""
     measures = [key for key in rows[0] if key not in ("who", "questions", "beside")]
-    lines = [
-        f"| {name}, {rows[0]['questions']} questions | {' | '.join(measures)}"
-        f" | {measures[0]} beside {OURS}, 95 % |",
-        "|---" * (len(measures) + 2) + "|",
+    asked = f"{name}, {rows[0]['questions']} questions"
+    head = (asked, *measures, f"{measures[0]} beside {OURS}, 95 %")
+    return ["", *table(head, [_cells(row, measures) for row in rows])]
+
+
+def _cells(row: Record, measures: Sequence[str]) -> list[str]:
+    shown = [
+        row[one]
+        if isinstance(row[one], str)
+        else f"{row[one]:{'.0f' if one == 'words' else '.3f'}}"
+        for one in measures
     ]
-    for row in rows:
-        beside = row["beside"]
-        apart = (
-            f"{beside['mean']:+.3f} ({beside['low']:+.3f} to {beside['high']:+.3f})"
-            if beside
-            else ""
-        )
-        shown = [_shown(measure, row[measure]) for measure in measures]
-        lines.append(f"| {' | '.join([row['who'], *shown, apart])} |")
-    return ["", *lines]
-
-
-def _shown(measure: str, value: float | str) -> str:
-    if isinstance(value, str):
-        return value
-    return f"{value:.0f}" if measure == "words" else f"{value:.3f}"
+    by = row["beside"]
+    apart = f"{by['mean']:+.3f} ({by['low']:+.3f} to {by['high']:+.3f})" if by else ""
+    return [row["who"], *shown, apart]
 
 
 def lead(rows: Sequence[Record]) -> float:
@@ -432,26 +411,24 @@ def lead(rows: Sequence[Record]) -> float:
 
 def cost_table(costs: Mapping[str, Sequence[Record]]) -> list[str]:
     """Return what each contestant costs, the mean over the collections, the cheapest first."""
-    lines = [
-        "| processor ms | a question | a passage | bytes on disk a passage | peak MB"
-        " | packages MB | version |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for who, found in sorted(
-        costs.items(), key=lambda item: np.mean([one["ask_ms"] for one in item[1]])
-    ):
-        stored = [one["stored"] for one in found if one["stored"] is not None]
-        installed = found[0]["installed_mb"]
-        cells = [
-            f"{np.mean([one['ask_ms'] for one in found]):.2g}",
-            f"{np.mean([one['index_ms'] for one in found]):.2g}",
-            f"{np.mean(stored):,.0f}" if stored else "in memory",
+
+    def mean(found: Sequence[Record], of: str) -> float:
+        return float(np.mean([one[of] for one in found if one[of] is not None] or [0.0]))
+
+    rows = [
+        (
+            who,
+            f"{mean(found, 'ask_ms'):.2g}",
+            f"{mean(found, 'index_ms'):.2g}",
+            f"{mean(found, 'stored'):,.0f}" if mean(found, "stored") else "in memory",
             f"{max(one['peak_mb'] for one in found):.0f}",
-            f"{installed:,.0f}" if installed is not None else "ours",
+            "ours" if (own := found[0]["installed_mb"]) is None else f"{own:,.0f}",
             found[0]["version"],
-        ]
-        lines.append(f"| {who} | {' | '.join(cells)} |")
-    return ["", *lines]
+        )
+        for who, found in sorted(costs.items(), key=lambda item: mean(item[1], "ask_ms"))
+    ]
+    head = "processor ms|a question|a passage|bytes on disk a passage|peak MB|packages MB|version"
+    return ["", *table(head.split("|"), rows)]
 
 
 _ROWS, _ROWS_BARE = "rows of numbers that stay a line", "the same in the text of bare pypdfium2"
@@ -459,45 +436,34 @@ _ROWS, _ROWS_BARE = "rows of numbers that stay a line", "the same in the text of
 
 def pdf_table() -> list[str]:
     """Return how many rows of numbers in PDF files stay a line, beside bare pypdfium2's text."""
-    read = _report("documents")["pdf"]
+    read = report("documents")["pdf"]
     what, found = next(item for item in read.items() if item[0].startswith(_ROWS))
     rows = sorted([(found[0], OURS), (read[_ROWS_BARE][0], "bare pypdfium2")], reverse=True)
-    lines = [f"| PDF ([documents](documents.md)) | {what} |", "|---|---|"]
-    return ["", *lines, *(f"| {who} | {value:.3f} |" for value, who in rows)]
-
-
-def _report(name: str) -> Record:
-    found: Record = json.loads((REPORTS / f"{name}.json").read_text("utf-8"))
-    return found
+    head = ("PDF ([documents](documents.md))", what)
+    return ["", *table(head, [(who, f"{value:.3f}") for value, who in rows])]
 
 
 def elsewhere() -> list[str]:
     """Return figures of our own reports about what the other contestants do not do."""
-    rows = [
-        ("confidence", what, value)
-        for what, value in _report("confidence")["figures"].items()
-        if what.startswith("with vectors: refused")
-    ]
-    checked = _report("false_claims")["sets"]["by hand"]
-    rows += [
-        ("false_claims", f"{kind} sentences called supported", checked[kind]["all"]["supported"])
-        for kind in ("true", "false")
-    ]
-    cited = _report("grounding")["citations"]
-    rows += [
-        ("grounding", "right citations kept", cited["right"]["kept"]),
-        ("grounding", "planted wrong citations kept", cited["random"]["kept"]),
-    ]
-    rows += [
-        ("documents", what, found[0])
-        for what, found in _report("documents")["pdf"].items()
-        if what != _ROWS_BARE and not what.startswith(_ROWS)
-    ]
-    shared = _report("load_shared")
+    checked = report("false_claims")["sets"]["by hand"]
+    shared, eight = report("load_shared"), "8 clients, questions/s"
     figures = shared["figures"]
     modes = f"shared mode beside the embedded server, {figures['chunks']:,.0f} chunks"
-    eight = "8 clients, questions/s"
-    rows += [
+    found: list[tuple[str, str, float]] = [
+        *(
+            ("confidence", what, value)
+            for what, value in report("confidence")["figures"].items()
+            if what.startswith("with vectors: refused")
+        ),
+        *(
+            ("false_claims", f"{said} sentences called supported", of["all"]["supported"])
+            for said, of in checked.items()
+        ),
+        *(
+            ("documents", what, of[0])
+            for what, of in report("documents")["pdf"].items()
+            if what != _ROWS_BARE and not what.startswith(_ROWS)
+        ),
         ("load_shared", f"{modes}: time of a question", shared["lines"][0]["measured"]),
         (
             "load_shared",
@@ -505,9 +471,9 @@ def elsewhere() -> list[str]:
             figures[f"shared: {eight}"] / figures[f"embedded: {eight}"],
         ),
     ]
-    lines = ["| report | figure | |", "|---|---|---|"]
-    lines += [f"| [{name}]({name}.md) | {what} | {value:.3g} |" for name, what, value in rows]
-    return ["", "## What the others have no counterpart of", "", *lines]
+    rows = [f"| [{name}]({name}.md) | {what} | {value:.3g} |" for name, what, value in found]
+    title = "## What the others have no counterpart of"
+    return ["", title, "", "| report | figure | |", "|---|---|---|", *rows]
 
 
 def write_trec(
@@ -526,26 +492,25 @@ def collection_of(data: Path, name: str, most: int) -> Collection:
 
 
 def measured(given: argparse.Namespace) -> Record:
-    """Run every contestant over everything."""
     named = (one.split("=", 1) for one in given.peer)
     pythons = {name: str(Path(python).absolute()) for name, python in named}  # run in a folder
-    taking = [one for one in NAMES if one not in PEERS or one in pythons]
+    names = [one for one in NAMES if one not in PEERS or one in pythons]
+    taking = Contestants(names, pythons)
     sets: dict[str, list[Record]] = {}
     costs: dict[str, list[Record]] = {}
     load = os.getloadavg()[0]
     for name in SETS:
-        sets[name], used = searched(name, given, pythons, taking)
+        sets[name], used = searched(name, given, taking)
         for who, cost in used.items():
-            costs.setdefault(who, []).append(asdict(cost))
+            costs.setdefault(who, []).append(cost)
         load = max(load, os.getloadavg()[0])
-    answerable = {
-        one.id for one in from_folder(given.data / UNANSWERABLE).questions if one.answerable
-    }
+    asked = from_folder(given.data / UNANSWERABLE).questions
+    answerable = {one.id for one in asked if one.answerable}
     return {
         "most_questions": given.questions,
         "sets": sets,
-        "answerable": areas(told_apart(given.data, pythons, taking), answerable),
-        "whole": quoted(given.data, pythons, taking),
+        "answerable": areas(told_apart(given.data, taking), answerable),
+        "whole": quoted(given.data, taking),
         "costs": costs,
         "not_run": [NAMES[one] for one in PEERS if one not in pythons],
         "load": load,
@@ -572,19 +537,21 @@ def page_of(record: Record) -> list[str]:
 
 
 def main() -> None:
-    parser = arguments(__doc__ or "")
-    parser.add_argument("--questions", type=int, default=300, help="most questions of a set")
-    parser.add_argument("--peer", action="append", default=[], help="NAME=PYTHON of a product")
-    parser.add_argument("--trec", type=Path, help="folder for run and qrels files")
-    parser.add_argument("--render", action="store_true", help="write the page again")
-    parser.add_argument("--alone", help="run DocuMind on one set and write --out")
-    parser.add_argument("--out", type=Path)
-    given = parser.parse_args()
+    given = options(
+        __doc__,
+        **COLLECTIONS,
+        questions=(300, "most questions of a set"),
+        peer=((), "NAME=PYTHON of each product", str),
+        trec=(None, "folder for run and qrels files", Path),
+        render=(False, "write the page again"),
+        alone=("", "run DocuMind on one set and write --out"),
+        out=(None, "file of --alone", Path),
+    )
     if given.alone:
         collection = collection_of(given.data, given.alone, given.questions)
         given.out.write_text(json.dumps(take_part(collection, given.cache)), encoding="utf-8")
         return
-    record = _report("scoreboard")["measured"] if given.render else measured(given)
+    record = report("scoreboard")["measured"] if given.render else measured(given)
     not_run = record["not_run"]
     remarks = [
         f"Sets: odd lines of the questions, at most {record['most_questions']} of a set, one text a"

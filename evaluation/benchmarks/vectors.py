@@ -53,9 +53,9 @@ from evaluation.lib.corpus import (
     set_years,
 )
 from evaluation.lib.growth import Law, Part, fit, is_part, percentiles, run_part, tables, timed
-from evaluation.lib.served import Line, pss_bytes, write
+from evaluation.lib.reports import COLLECTIONS, SEED, Line, hash_of, options, say, write
+from evaluation.lib.served import pss_bytes
 from evaluation.lib.vector_checks import UNSTAMPED
-from evaluation.lib.workbench import SEED, arguments, hash_of, say
 
 IdArray = npt.NDArray[np.int64]
 MODULE = "evaluation.benchmarks.vectors"
@@ -115,7 +115,7 @@ def exact(
     return [list(map(int, row)) for row in which]
 
 
-def options(path: Path) -> IndexOptions:
+def index_options(path: Path) -> IndexOptions:
     """Return a library whose vectors faiss finds, without a cache."""
     return IndexOptions(
         path,
@@ -130,7 +130,7 @@ def options(path: Path) -> IndexOptions:
 def index(path: Path, inputs: Path, chunks: int) -> Figures:
     """Index about `chunks` chunks and give each a vector; set years that filters ask."""
     made_by = Fingerprint("all-MiniLM-L6-v2", "copies", DIMENSION, "", "", "bench", "en_stem")
-    with IndexStore(options(path), vector_store="off") as store:
+    with IndexStore(index_options(path), vector_store="off") as store:
         figures = fill_library(store, inputs, chunks, made_by)
     set_years(path)
     return {name: figures[name] for name in ("index_s", "vectors")}
@@ -140,7 +140,7 @@ def fill(path: Path, _: Path, __: int) -> Figures:
     """Fill the store from the catalog, as a start with a changed setting does."""
     shutil.rmtree(path / "faiss", ignore_errors=True)
     started = time.perf_counter()
-    with IndexStore(options(path), vector_store="foreground") as store:
+    with IndexStore(index_options(path), vector_store="foreground") as store:
         seconds = time.perf_counter() - started
         assert store.supervisor.ready
     files = sum(file.stat().st_size for file in (path / "faiss").rglob("*") if file.is_file())
@@ -178,7 +178,7 @@ def ask(path: Path, inputs: Path, _: int) -> Figures:
     texts: list[str] = json.loads((inputs / "questions.json").read_text("utf-8"))
     figures: Figures = {}
     rows, ids, years = rows_of(path)
-    with IndexStore(options(path), vector_store="foreground") as store:
+    with IndexStore(index_options(path), vector_store="foreground") as store:
         for share, year in ((1.0, None), *YEARS):
             filters = None if year is None else Filters(year_from=year, year_to=year)
             asked = queries if year is None else queries[:FILTERED]
@@ -324,11 +324,13 @@ def _flip_is_found(path: Path, rng: random.Random) -> bool:
 
 
 def main() -> int:
-    parser = arguments(__doc__ or "")
-    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
-    parser.add_argument("--real", type=int, default=WINDOWS, help="vectors that are no copies")
-    parser.add_argument("--kills", type=int, default=20)
-    given = parser.parse_args()
+    given = options(
+        __doc__,
+        **COLLECTIONS,
+        sizes=(SIZES, "vectors of each library"),
+        real=(WINDOWS, "vectors that are no copies"),
+        kills=(20, "of the writing process"),
+    )
     embedder = MiniLmEmbedder()
     with tempfile.TemporaryDirectory(prefix="documind-millions-", dir=given.cache) as folder:
         inputs = Path(folder)
@@ -355,7 +357,7 @@ def main() -> int:
         " between .9 and .95. Chunks are real sentences drawn at random. The questions are squad's."
         " Every part runs in a process of its own; the catalog's vectors score what the store"
         " proposes, as in the server, without a cache. Load averages are of the machine, which"
-        " others use too.",
+        " others use too."
     ]
     identity = embedder.identity
     used = {identity.model: identity.digest}

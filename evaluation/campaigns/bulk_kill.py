@@ -10,7 +10,6 @@ concerned. A kill counts when the run had not ended by itself. What must be equa
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
@@ -21,6 +20,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -35,15 +36,12 @@ from app.storage.files.durable import Steps
 from app.storage.maintenance.start import catalog_path
 from app.storage.options import IndexOptions
 from app.storage.words.tantivy import TantivyIndex
-from evaluation.lib.paths import ROOT, parser_of
-from evaluation.lib.served import Line, write
+from evaluation.lib.reports import ROOT, Line, options, write
 from scripts.generate_production_corpus import SyntheticEncyclopedia, SyntheticOptions, write_xml
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """The content of a data directory's library."""
-
     documents: int
     chunks: int
     digest: str
@@ -52,10 +50,18 @@ class Stored:
     ledger: dict[str, object]
 
 
-def stored(data_dir: Path) -> Stored:
-    """Read a data directory that no process owns."""
+@contextmanager
+def opened(data_dir: Path) -> Iterator[SqliteDatabase]:
+    """Yield the catalog of a data directory that no process owns."""
     database = SqliteDatabase(catalog_path(data_dir), Steps())
     try:
+        yield database
+    finally:
+        database.close()
+
+
+def stored(data_dir: Path) -> Stored:
+    with opened(data_dir) as database:
         with database.read_raw() as cursor:
             documents = cursor.execute(
                 "SELECT doc, source_key, source_revision, sha256, revision FROM documents WHERE"
@@ -66,20 +72,14 @@ def stored(data_dir: Path) -> Stored:
                 'SELECT doc, revision, start, "end" FROM chunks ORDER BY chunk_id'
             ):
                 spans.setdefault((doc, revision), []).append((start, end))
-        rows = sorted(
-            (key, source, sha, spans.get((doc, revision), []))
-            for doc, key, source, sha, revision in documents
-        )
-        keys = Counter(row[0] for row in rows)
-        return Stored(
-            documents=len(rows),
-            chunks=sum(len(row[3]) for row in rows),
-            digest=hashlib.sha256(json.dumps(rows).encode()).hexdigest(),
-            duplicates=sum(count - 1 for count in keys.values()),
-            ledger=account(BulkLedger(database).summary(Library.PUBLIC)),
-        )
-    finally:
-        database.close()
+        ledger = account(BulkLedger(database).summary(Library.PUBLIC))
+    rows = sorted(
+        (key, source, sha, spans.get((doc, revision), []))
+        for doc, key, source, sha, revision in documents
+    )
+    digest = hashlib.sha256(json.dumps(rows).encode()).hexdigest()
+    duplicates = len(rows) - len({row[0] for row in rows})
+    return Stored(len(rows), sum(len(row[3]) for row in rows), digest, duplicates, ledger)
 
 
 class Command:
@@ -91,18 +91,11 @@ class Command:
         self._command += ["--library", "public", "--json"]  # the text alone
 
     def start(self, **streams: Any) -> subprocess.Popen[Any]:  # noqa: ANN401  # options of Popen
-        settings = {
-            "DATA_DIR": str(self.data_dir),
-            "SAMPLES": "0",
-            "OLLAMA_BASE_URL": "http://127.0.0.1:9",
-        }
+        settings = {"SAMPLES": "0", "OLLAMA_BASE_URL": "http://127.0.0.1:9"}
+        environment = {**os.environ, **settings, "DATA_DIR": str(self.data_dir)}
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         return subprocess.Popen(
-            self._command,
-            cwd=ROOT,
-            env={**os.environ, **settings},
-            start_new_session=True,
-            **{**quiet, **streams},
+            self._command, cwd=ROOT, env=environment, start_new_session=True, **{**quiet, **streams}
         )
 
     def finish(self) -> float:
@@ -119,7 +112,7 @@ class Command:
     def kill_after(self, seconds: float) -> bool:
         """Start a run, kill its group after some time; return whether it still ran."""
         process = self.start()
-        with contextlib.suppress(subprocess.TimeoutExpired):
+        with suppress(subprocess.TimeoutExpired):
             process.wait(seconds)
         alive = process.poll() is None
         if alive:
@@ -162,17 +155,12 @@ def left(data_dir: Path) -> tuple[int, int, int]:
         return 0, 0, 0
     now = stored(data_dir)
     indexed = now.ledger["indexed"]
-    database = SqliteDatabase(catalog_path(data_dir), Steps())
-    try:
-        with database.read_raw() as cursor:
-            (wordless,) = cursor.execute(
-                "SELECT coalesce(sum(d.chunks), 0) FROM changes c JOIN documents d ON d.doc ="
-                " c.doc WHERE c.kind = 'write'"
-                " AND c.seq > (SELECT coalesce(max(seq), 0) FROM watermarks WHERE library ="
-                " c.library AND projection = 'lexical')"
-            ).fetchone()
-    finally:
-        database.close()
+    with opened(data_dir) as database, database.read_raw() as cursor:
+        (wordless,) = cursor.execute(
+            "SELECT coalesce(sum(d.chunks), 0) FROM changes c JOIN documents d ON d.doc = c.doc"
+            " WHERE c.kind = 'write' AND c.seq > (SELECT coalesce(max(seq), 0) FROM watermarks"
+            " WHERE library = c.library AND projection = 'lexical')"
+        ).fetchone()
     known = indexed if isinstance(indexed, int) else 0
     return now.documents, now.documents - known, wordless
 
@@ -180,17 +168,11 @@ def left(data_dir: Path) -> tuple[int, int, int]:
 def wrong_words(data_dir: Path) -> int:
     """Return how many chunks the lexical index, owned by no process, lacks or has in excess."""
     options = IndexOptions(data_dir, data_dir / "chroma")
-    database = SqliteDatabase(catalog_path(data_dir), Steps())
     index = TantivyIndex(data_dir / "tantivy" / Library.PUBLIC.value, options, Steps())
-    try:
-        held, wanted = (
-            index.ids(),
-            CatalogLoader(database, ChangeLog(database)).live_chunk_ids(Library.PUBLIC),
-        )
+    with closing(index), opened(data_dir) as database:
+        held = index.ids()
+        wanted = CatalogLoader(database, ChangeLog(database)).live_chunk_ids(Library.PUBLIC)
         return len(wanted ^ set(held)) + len(held) - len(set(held))
-    finally:
-        index.close()
-        database.close()
 
 
 def campaign(directory: Path, articles: int, kills: int, seed: int) -> Campaign:
@@ -213,9 +195,8 @@ def campaign(directory: Path, articles: int, kills: int, seed: int) -> Campaign:
             continue
         documents, unaccounted, wordless = left(command.data_dir)
         redone, replayed = max(redone, unaccounted), max(replayed, wordless)
-        phases[
-            "starting" if not documents else "resuming" if before == documents else "indexing"
-        ] += 1
+        resumed = "resuming" if before == documents else "indexing"
+        phases[resumed if documents else "starting"] += 1
         before = documents
     last_s = command.finish()
     return Campaign(
@@ -233,12 +214,12 @@ def campaign(directory: Path, articles: int, kills: int, seed: int) -> Campaign:
 
 
 def main() -> int:
-    """Run the campaign and write the report; exit 1 when the two differ."""
-    parser = parser_of(__doc__)
-    parser.add_argument("--articles", type=int, default=150_000)
-    parser.add_argument("--kills", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=7)
-    args = parser.parse_args()
+    args = options(
+        __doc__,
+        articles=(150_000, "of the dump"),
+        kills=(20, "of the run"),
+        seed=(7, "of the moments"),
+    )
     with tempfile.TemporaryDirectory(prefix="documind-kill-") as directory:
         result = campaign(Path(directory), args.articles, args.kills, args.seed)
     whole, interrupted = result.whole, result.interrupted
@@ -246,15 +227,13 @@ def main() -> int:
     what = "the set of (article, revision, text hash, chunk spans) and the ledger are the same"
     lines = [
         Line(what, same, 1, "", at_most=False),
-        Line("duplicates", interrupted.duplicates + whole.duplicates, 0, ""),
-        Line("chunks that the index of words lacks or has too many", result.wrong_words, 0, ""),
+        Line("duplicates", interrupted.duplicates + whole.duplicates),
+        Line("chunks that the index of words lacks or has too many", result.wrong_words),
     ]
     figures = {
         "articles": result.articles,
         "kills": result.kills,
-        **{
-            f"kills while {phase}": count for phase, count in sorted(result.kills_per_phase.items())
-        },
+        **{f"kills while {phase}": n for phase, n in sorted(result.kills_per_phase.items())},
         "an uninterrupted run s": result.uninterrupted_s,
         "the last run s": result.last_run_s,
         "documents": interrupted.documents,

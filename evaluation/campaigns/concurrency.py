@@ -25,8 +25,8 @@ from app.client import DocuMindClient, Json
 from app.core.ids import document_id
 from app.core.types import Library
 from evaluation.lib.campaign import Clients, checked, own_words
-from evaluation.lib.paths import ROOT, parser_of
-from evaluation.lib.served import Line, Served, quantile, write
+from evaluation.lib.reports import ROOT, Line, options, quantile, write
+from evaluation.lib.served import Served
 
 LIBRARY = Library.PAPERS
 
@@ -50,8 +50,6 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A passage that the server returned."""
-
     doc_id: str
     start: int
     end: int
@@ -89,7 +87,6 @@ class Model:
             return version
 
     def keep(self, version: Version) -> None:
-        """A request that would have ended a version was refused."""
         with self._lock:
             version.ending = None
 
@@ -116,14 +113,12 @@ class Model:
             self._by_key[version.key] = version
 
     def ended(self, version: Version, now: float) -> None:
-        """The deletion was acknowledged."""
         with self._lock:
             version.ended = now
             if self._by_key.get(version.key) is version:
                 del self._by_key[version.key]
 
     def live(self) -> list[Version]:
-        """Return what is acknowledged and not about to end."""
         with self._lock:
             return self._live()
 
@@ -143,20 +138,15 @@ class Model:
             with self._lock:
                 versions = list(self._by_doc.get(hit.doc_id, ()))
             same = [
-                one for one in versions if one.text[hit.start : hit.end] == hit.text and hit.text
+                one for one in versions if hit.text and one.text[hit.start : hit.end] == hit.text
             ]
+            late = began - max((one.ended or ended for one in same if one.sent <= ended), default=0)
             if not same:
-                found.append(
-                    f"wrong text: {hit.doc_id} {hit.start}..{hit.end} is of no revision:"
-                    f" {hit.text[:60]!r}"
-                )
-            elif not any(
-                one.sent <= ended and (one.ended is None or one.ended >= began) for one in same
-            ):
-                late = began - max(one.ended or 0.0 for one in same)
-                found.append(
-                    f"phantom: {same[0].marker} was gone {late:.3f} s before the search began"
-                )
+                where = f"{hit.doc_id} {hit.start}..{hit.end}"
+                found.append(f"wrong text: {where} is of no revision: {hit.text[:60]!r}")
+            elif late > 0:
+                what = f"{same[0].marker} was gone {late:.3f} s"
+                found.append(f"phantom: {what} before the search began")
         return found
 
     def missing(
@@ -168,10 +158,8 @@ class Model:
         if not due or any(version.marker in hit.text for hit in shown):
             return []
         seen = ", ".join(hit.text[:30] for hit in shown) or "nothing"
-        return [
-            f"missing: {version.marker} was acknowledged {began - (acked or 0.0):.3f} s"
-            f" before the search; found {seen!r}"
-        ]
+        what = f"{version.marker} was acknowledged {began - (acked or 0.0):.3f} s"
+        return [f"missing: {what} before the search; found {seen!r}"]
 
 
 KEPT = 4
@@ -212,7 +200,6 @@ class Load:
     """What clients share, and what each can do."""
 
     def __init__(self, url: str, shares: Mapping[str, Mapping[str, float]]) -> None:
-        """Prepare; nothing is sent before `run`."""
         self._url = url
         self._shares = shares
         self.model = Model()
@@ -294,15 +281,11 @@ class Load:
         marker = f"{name}q{rng.randrange(10**6)}"
         version = Version(key, make_text(key, marker, rng), marker, time.monotonic())
         self.model.begin(version)
+        files, data = {"file": (f"{key}.txt", version.text.encode())}, {"library": LIBRARY.value}
         status, _ = self.call(
-            client,
-            "POST",
-            "/api/v1/ingest",
-            what="upload",
-            params={"wait": wait},
-            files={"file": (f"{key}.txt", version.text.encode())},
-            data={"library": LIBRARY.value},
-        )
+            client, "POST", "/api/v1/ingest", what="upload", params={"wait": wait}, files=files,
+            data=data,
+        )  # fmt: skip
         if status in {200, 201}:
             self.model.acknowledge(version, time.monotonic())
             self._done("uploaded")
@@ -434,21 +417,19 @@ KINDS = {
 
 
 def main() -> int:
-    """Run, report, and exit 1 when a promise was broken."""
-    parser = parser_of(__doc__)
-    parser.add_argument("--mixed", type=int, metavar="N", help="N clients that each do everything")
-    parser.add_argument("--seconds", type=float, default=180.0)
-    args = parser.parse_args()
+    args = options(
+        __doc__, mixed=(0, "clients that each do everything"), seconds=(180.0, "how long they work")
+    )
     shares = {f"c{n}": MIXED for n in range(args.mixed)} if args.mixed else APART
     with tempfile.TemporaryDirectory(prefix="documind-concurrency-") as temporary:
         tally, faults = trial(Path(temporary), shares, args.seconds)
     lines = [
-        Line(what, sum(line.startswith(kind) for line in tally.wrong), 0, "")
-        for kind, what in KINDS.items()
-    ]
-    lines += [
-        Line("replies that may not be, and connections that broke", len(tally.odd), 0, ""),
-        Line("faults that fsck finds afterwards", len(faults), 0, ""),
+        *(
+            Line(what, sum(line.startswith(kind) for line in tally.wrong))
+            for kind, what in KINDS.items()
+        ),
+        Line("replies that may not be, and connections that broke", len(tally.odd)),
+        Line("faults that fsck finds afterwards", len(faults)),
     ]
     figures: dict[str, float] = {"clients": len(shares), "seconds": args.seconds}
     figures |= {f"documents {what}": count for what, count in tally.done.items()}

@@ -18,8 +18,8 @@ import tempfile
 from pathlib import Path
 
 from app.client import FileToSend
-from evaluation.lib.paths import parser_of
-from evaluation.lib.served import Line, Served, write
+from evaluation.lib.reports import Line, options, write
+from evaluation.lib.served import Served
 from tests.fakes.arxiv_double import ArxivDouble
 from tests.fakes.ollama_double import OllamaDouble
 
@@ -53,10 +53,9 @@ def knock(
 
 
 def main() -> int:
-    parser = parser_of(__doc__)
-    parser.add_argument("--seconds", type=int, default=240, help="of each way")
-    parser.add_argument("--examples", type=int, default=50, help="generated requests per operation")
-    asked = parser.parse_args()
+    asked = options(
+        __doc__, seconds=(240, "of each way"), examples=(50, "generated requests per operation")
+    )
     lines: list[Line] = []
     figures: dict[str, float] = {}
     for name, server_key in (("without a key", ""), ("with a key", KEY)):

@@ -25,9 +25,9 @@ from app.core.errors import Busy, DocuMindError, NotFound, ProviderUnreachable
 from app.core.types import Library
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
-from evaluation.lib.campaign import Clients, Killer, Step, deadline, tell, working_in
-from evaluation.lib.paths import parser_of, resumable
-from evaluation.lib.served import Line, Served, quantile, write
+from evaluation.lib.campaign import Clients, Killer, Step, deadline, working_in
+from evaluation.lib.reports import PARTS, Line, options, quantile, say, write
+from evaluation.lib.served import Served
 from evaluation.lib.vector_checks import differences
 
 Level = Literal["accepted", "text", "vectors"]
@@ -81,9 +81,7 @@ class Promises:
     in_flight: set[str] = field(default_factory=set)
     """Documents with a request that has no answer yet."""
     last_revision: dict[str, int] = field(default_factory=dict)
-    acknowledged: dict[str, int] = field(
-        default_factory=lambda: {"accepted": 0, "text": 0, "vectors": 0, "deleted": 0}
-    )
+    acknowledged: Counter[str] = field(default_factory=Counter)
     """How many operations were acknowledged, by how far."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -96,7 +94,6 @@ class Promises:
             return revision
 
     def begin_delete(self, key: str) -> None:
-        """A deletion is about to be asked for."""
         with self._lock:
             self._begin(key, ABSENT)
 
@@ -106,7 +103,6 @@ class Promises:
         self.in_flight.add(key)
 
     def acknowledge(self, key: str, revision: int, level: Level) -> None:
-        """The server has answered."""
         with self._lock:
             self.in_flight.discard(key)
             self.acknowledged["deleted" if revision == ABSENT else level] += 1
@@ -138,25 +134,20 @@ class Promises:
             ]
 
     def save(self, path: Path) -> None:
-        """Write everything down, so that a campaign can go on later."""
         kept = {name: getattr(self, name) for name in _KEPT}
         path.write_text(json.dumps(kept | {"with_vectors": sorted(self.with_vectors)}), "utf-8")
 
     @classmethod
     def load(cls, path: Path) -> Promises:
-        """Return what an earlier campaign wrote down."""
         found = json.loads(path.read_text("utf-8"))
-        return cls(**found | {"with_vectors": set(found["with_vectors"])})
+        found |= {"with_vectors": set(found["with_vectors"])}
+        return cls(**found | {"acknowledged": Counter(found["acknowledged"])})
 
 
 _KEPT = ("settled", "possible", "last_revision", "acknowledged")
 LIBRARY = "papers"
 
-_WAITS: tuple[tuple[Wait, Level], ...] = (
-    ("text", "text"),
-    ("true", "vectors"),
-    ("false", "accepted"),
-)
+_WAITS: Mapping[Wait, Level] = {"text": "text", "true": "vectors", "false": "accepted"}
 _WAIT_SHARES = (0.5, 0.3, 0.2)
 """How uploaders wait, what they are promised then, and how often they do so."""
 
@@ -169,7 +160,6 @@ _FILES = (1, 1, 1, 2, 3, 5)
 
 
 def filename(key: str) -> str:
-    """Return the file name, which is the source key, of a document."""
     return f"{key}.txt"
 
 
@@ -179,15 +169,10 @@ def hits_of(client: DocuMindClient, word: str) -> list[Json]:
     return [hit for hit in hits if word in str(hit["text"])]
 
 
-def found_by_word(client: DocuMindClient, key: str, revision: int) -> list[Json]:
-    return hits_of(client, marker(key, revision))
-
-
 class Load:
     """Uploaders and a searcher against one run of the server."""
 
     def __init__(self, url: str, promises: Promises, folder: Path, *, seed: str) -> None:
-        """Prepare; nothing is sent before `run`."""
         folder.mkdir(parents=True, exist_ok=True)
         self._promises = promises
         self._folder = folder
@@ -201,21 +186,14 @@ class Load:
             **dict.fromkeys(("u0", "u1", "u2"), self._change),
             "s0": self._search,
         }
-        self._clients = Clients(
-            lambda: DocuMindClient(url, timeout_s=60),
-            {name: self._guarded(step) for name, step in steps.items()},
-            seed,
-        )
+        guarded = {name: self._guarded(step) for name, step in steps.items()}
+        self.clients = Clients(lambda: DocuMindClient(url, timeout_s=60), guarded, seed)
 
     def run(self, seconds: float) -> None:
         """Let them go, for so long after the first upload is on its way."""
-        self._clients.start()
+        self.clients.start()
         self._begun.wait()
         time.sleep(seconds)
-
-    def join(self) -> None:
-        """Wait until every client has its last answer or lost its server."""
-        self._clients.join()
 
     def _guarded(self, step: Step[DocuMindClient]) -> Step[DocuMindClient]:
         def guarded(client: DocuMindClient, name: str, rng: random.Random) -> None:
@@ -247,7 +225,8 @@ class Load:
         paths = [self._folder / filename(key) for key in keys]
         for key, path in zip(keys, paths, strict=True):
             path.write_text(text_of(key, revisions[key]), "utf-8")
-        wait, level = rng.choices(_WAITS, _WAIT_SHARES)[0]
+        wait = rng.choices(list(_WAITS), _WAIT_SHARES)[0]
+        level = _WAITS[wait]
         self._begun.set()
         client.ingest([FileToSend(path) for path in paths], LIBRARY, wait=wait)
         for key, path in zip(keys, paths, strict=True):
@@ -274,14 +253,12 @@ class Load:
             return
         key = rng.choice(quiet)
         revision = self._promises.settled[key]
-        found = found_by_word(client, key, revision)
+        found = hits_of(client, marker(key, revision))
         self.searches += 1
         unchanged = self._promises.settled[key] == revision and key not in self._promises.possible
         if len(found) != 1 and unchanged:
-            self.wrong.append(
-                f"a search for the word of {key} revision {revision} found {len(found)} passages"
-                " while others wrote"
-            )
+            what = f"the word of {key} revision {revision} found {len(found)} passages"
+            self.wrong.append(f"a search for {what} while others wrote")
 
 
 SETTLE_S = 600.0
@@ -331,11 +308,11 @@ def _check_absent(client: DocuMindClient, key: str, last_revision: int) -> list[
         broken.append(f"phantom: {key} was deleted and is there")
     except NotFound:
         pass
-    for revision in range(max(1, last_revision - 1), last_revision + 1):
-        if found_by_word(client, key, revision):
-            broken.append(
-                f"phantom: {key} was deleted and revision {revision} is found by its word"
-            )
+    broken += [
+        f"phantom: {key} was deleted and revision {revision} is found by its word"
+        for revision in range(max(1, last_revision - 1), last_revision + 1)
+        if hits_of(client, marker(key, revision))
+    ]
     return broken
 
 
@@ -366,22 +343,15 @@ def observe(client: DocuMindClient, promises: Promises) -> tuple[list[str], Coun
     ]
     became: Counter[str] = Counter()
     for key, revisions in list(promises.possible.items()):
-        wanted = [revision for revision in revisions if revision != ABSENT]
-        there = filename(key) in held
-        text = (
-            client.text(LIBRARY, str(client.document(LIBRARY, filename(key))["doc_id"]))["text"]
-            if there
-            else None
-        )
-        now = (
-            next((revision for revision in wanted if text == text_of(key, revision)), None)
-            if there
-            else ABSENT
-        )
-        if now is None or now not in revisions:
+        text = None
+        if filename(key) in held:
+            doc_id = str(client.document(LIBRARY, filename(key))["doc_id"])
+            text = client.text(LIBRARY, doc_id)["text"]
+        now = next((n for n in revisions if text == (text_of(key, n) if n else None)), None)
+        if now is None:
             kind = "accepted" if len(revisions) == 1 else "lost"
             broken.append(f"{kind}: {key} may be at {revisions}, and is {str(text)[:60]!r}")
-            now = now if now is not None else ABSENT
+            now = ABSENT
         if len(revisions) > 1:
             became["done" if now == revisions[-1] else "nothing"] += 1
         promises.observe(key, now)
@@ -400,24 +370,17 @@ def check_everything(client: DocuMindClient, promises: Promises) -> tuple[list[s
     broken = check_acknowledged(client, promises, list(promises.settled))
     asked = 0
     for document in client.documents(LIBRARY):
-        doc_id = str(document["doc_id"])
+        doc_id, name = str(document["doc_id"]), document["filename"]
         if document["embedded"] != document["chunks"]:
-            broken.append(
-                f"vectors: {document['filename']} has {document['embedded']} of"
-                f" {document['chunks']}"
-            )
-        for chunk in client.get(f"/api/v1/documents/{doc_id}/chunks", {"library": LIBRARY})[
-            "chunks"
-        ]:
+            broken.append(f"vectors: {name} has {document['embedded']} of {document['chunks']}")
+        found = client.get(f"/api/v1/documents/{doc_id}/chunks", {"library": LIBRARY})
+        for chunk in found["chunks"]:
             text = str(chunk["text"])
             hits = client.search(text, LIBRARY, fusion="dense", limit=3)["hits"]
             asked += 1
-            first = hits[0] if hits else None
-            if first is None or (first["doc_id"] != doc_id and first["text"] != text):
-                broken.append(
-                    f"vectors: chunk {chunk['chunk_index']} of {document['filename']} is not the"
-                    " nearest to its own text"
-                )
+            if not hits or (hits[0]["doc_id"] != doc_id and hits[0]["text"] != text):
+                what = f"chunk {chunk['chunk_index']} of {name}"
+                broken.append(f"vectors: {what} is not the nearest to its own text")
     return broken, asked
 
 
@@ -482,12 +445,7 @@ class Campaign:
     ) -> None:
         """Work in `directory`: a campaign that was begun there goes on.
 
-        Args:
-            directory: Holds `data`, the server's log and what was promised.
-            seed: Of all choices.
-            longest_load_s: A server is killed at a random moment up to so many seconds after the
-                first upload was sent.
-            settings: Of the server, by their names in the environment.
+        A server is killed at a random moment up to `longest_load_s` after the first upload.
         """
         directory.mkdir(parents=True, exist_ok=True)
         self._directory = directory
@@ -513,7 +471,7 @@ class Campaign:
                 self._save()
             if self.tally.kills % 10 == 0:
                 acknowledged = sum(self.promises.acknowledged.values())
-                tell(
+                say(
                     f"{self.tally.kills} kills, {self.tally.kills_in_open_writes} in open writes,"
                     f" {acknowledged} acknowledged, {len(self.tally.broken)} broken"
                 )
@@ -554,7 +512,7 @@ class Campaign:
             load.run(rng.uniform(0, self._longest_load_s))
         finally:
             self._kill(server)
-        load.join()
+        load.clients.join()
         self._fresh = load.touched
         self.tally.searches += load.searches
         self.tally.broken += load.wrong
@@ -607,16 +565,12 @@ LONGEST_LOAD_S = 2.0
 
 
 def main() -> int:
-    """Run the campaign or a part; exit 1 if a promise broke or it was too small."""
-    parser = parser_of(__doc__)
-    parser.add_argument("--kills", type=int, default=KILLS)
-    parser.add_argument("--seed", type=int, default=11)
-    args = resumable(parser)
+    args = options(__doc__, **PARTS, kills=(KILLS, "in all"), seed=(11, "of all choices"))
     with working_in(args.dir, "crash") as folder:
         campaign = Campaign(folder, seed=args.seed, longest_load_s=LONGEST_LOAD_S)
         campaign.run(args.kills, until=deadline(args.minutes))
         if campaign.tally.kills < args.kills:
-            tell(f"{campaign.tally.kills} of {args.kills} kills so far")
+            say(f"{campaign.tally.kills} of {args.kills} kills so far")
             return 0
         asked, vectors = campaign.finish()
         return report(campaign.tally, campaign.promises, asked, vectors)
@@ -637,7 +591,7 @@ def report(tally: Tally, promises: Promises, asked: int, vectors: int) -> int:
     live = sum(revision != ABSENT for revision in promises.settled.values())
     share = tally.kills_in_open_writes / tally.kills
     lines = [
-        Line("broken promises", len(tally.broken), 0, ""),
+        Line("broken promises", len(tally.broken)),
         Line("kills", tally.kills, KILLS, "", at_most=False),
         Line("share of kills in open writes", share, OPEN_SHARE, "", at_most=False),
         Line("documents acknowledged", acknowledged, ACKNOWLEDGED, "", at_most=False),

@@ -16,17 +16,15 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
-from evaluation.lib.campaign import deadline, tell, working_in
-from evaluation.lib.paths import parser_of, resumable
-from evaluation.lib.served import Line, write
+from evaluation.lib.campaign import deadline, working_in
+from evaluation.lib.reports import PARTS, Line, options, say, write
 from tests.crash.forks import Forks
 from tests.crash.trials import Trial, steps_of, try_steps
 from tests.crash.workload import Journal
 
 
 def main() -> int:
-    """Try the steps, or a part of them; exit 1 when one broke a promise."""
-    args = resumable(parser_of(__doc__))
+    args = options(__doc__, **PARTS)
     logging.disable(logging.CRITICAL)  # rebuilt stores are logged, hundreds of times
     every = int(os.environ.get("CRASH_EVERY", "1"))
     with working_in(args.dir, "points") as directory, Forks() as forks:
@@ -46,7 +44,7 @@ def main() -> int:
                 log.flush()
                 if time.monotonic() > until:
                     break
-    tell(f"{len(trials)} steps tried so far")
+    say(f"{len(trials)} steps tried so far")
     if len(trials) < len(wanted):
         return 0
     broken = [f"- step {trial.step}: {trial.failure[:300]}" for trial in trials if trial.failure]

@@ -7,7 +7,6 @@ goes on
 
 from __future__ import annotations
 
-import json
 import os
 import pickle
 import shutil
@@ -25,18 +24,20 @@ import numpy as np
 
 from app.client import Json
 from app.core.errors import Busy, ProviderUnreachable
-from app.core.ids import content_sha256, document_id
-from app.core.types import ChunkSpan, DocumentDraft, Fingerprint, Library, Metadata
+from app.core.ids import document_id
+from app.core.types import DocumentDraft, Fingerprint, Library
 from app.core.vectors import l2_normalise
+from app.evaluation.runner import KeptRows
 from app.ingest.embedding import fingerprint_of
 from app.ingest.names import IngestOptions
 from app.models.minilm import MiniLmEmbedder
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
-from evaluation.lib.campaign import deadline, tell, working_in
-from evaluation.lib.paths import ROOT, parser_of, resumable
-from evaluation.lib.served import Line, Served, quantile, write
+from evaluation.lib.campaign import deadline, working_in
+from evaluation.lib.reports import PARTS, ROOT, Line, options, quantile, say, table, write
+from evaluation.lib.served import Served
 from evaluation.lib.vector_checks import held, unproposed
+from tests.unit.storage.drafts import make_draft
 
 HEADER = struct.Struct("<iQQQQQQiIQQQdQ")
 """Of header.bin (hnswlib): version, level-0 offset, capacity, elements, bytes an element, label
@@ -58,25 +59,23 @@ def _bytes(name: str, change: Callable[[bytearray], bytearray | None]) -> Spoil:
     """Change the bytes of a file of the segment, or of the store's database."""
 
     def spoil(chroma: Path) -> None:
-        folder = chroma if name.endswith(".sqlite3") else segment_of(chroma)
-        content = bytearray((folder / name).read_bytes())
-        (folder / name).write_bytes(change(content) or content)
+        path = (chroma if name.endswith(".sqlite3") else segment_of(chroma)) / name
+        content = bytearray(path.read_bytes())
+        path.write_bytes(change(content) or content)
 
     return spoil
 
 
 def _flip(at: int) -> Callable[[bytearray], None]:
-    def flip(content: bytearray) -> None:
-        content[at] ^= 0x10
-
-    return flip
+    return lambda content: content.__setitem__(at, content[at] ^ 0x10)
 
 
-def _cut(share: float) -> Callable[[bytearray], bytearray | None]:
-    def cut(content: bytearray) -> None:
-        del content[int(len(content) * share) :]
+def _cut(share: float) -> Callable[[bytearray], None]:
+    return lambda content: content.__delitem__(slice(int(len(content) * share), None))
 
-    return cut
+
+def _removed(name: str) -> Spoil:
+    return lambda chroma: (segment_of(chroma) / name).unlink()
 
 
 def _in_record(field: str) -> Spoil:
@@ -153,7 +152,7 @@ _LAST = "SELECT {} FROM embeddings_queue ORDER BY seq_id DESC LIMIT 1 OFFSET {}"
 KINDS: Mapping[str, Spoil] = {
     "header.bin: one bit of a count": _bytes("header.bin", _flip(20)),
     "header.bin: cut in half": _bytes("header.bin", _cut(0.5)),
-    "header.bin: removed": lambda chroma: (segment_of(chroma) / "header.bin").unlink(),
+    "header.bin: removed": _removed("header.bin"),
     "data_level0.bin: the sign bit of a number": _in_record("sign"),
     "data_level0.bin: the lowest bit of a number": _in_record("low bit"),
     "data_level0.bin: a vector is another's": _in_record("vector"),
@@ -171,9 +170,7 @@ KINDS: Mapping[str, Spoil] = {
         segment_of(chroma) / "link_lists.bin", RUNAWAY_BYTES
     ),
     "link_lists.bin: an upper link to a wrong element": _bytes("link_lists.bin", _upper_link),
-    "index_metadata.pickle: removed": lambda chroma: (
-        segment_of(chroma) / "index_metadata.pickle"
-    ).unlink(),
+    "index_metadata.pickle: removed": _removed("index_metadata.pickle"),
     "index_metadata.pickle: torn": _bytes("index_metadata.pickle", _cut(0.6)),
     "index_metadata.pickle: names a class": _bytes(
         "index_metadata.pickle", lambda _: bytearray(pickle.dumps(_Foreign()))
@@ -251,13 +248,8 @@ DAMAGED = Recipe(2600)
 
 def options_at(data_dir: Path) -> IndexOptions:
     """Return options of a data directory whose libraries are searched in Chroma alone."""
-    return IndexOptions(
-        data_dir,
-        data_dir / "chroma",
-        tantivy_threads=1,
-        tantivy_heap_bytes=15_000_000,
-        vector_cache_vectors=0,
-    )
+    small = {"tantivy_threads": 1, "tantivy_heap_bytes": 15_000_000, "vector_cache_vectors": 0}
+    return IndexOptions(data_dir, data_dir / "chroma", **small)  # type: ignore[arg-type]
 
 
 def fingerprint() -> Fingerprint:
@@ -278,12 +270,8 @@ def build(data_dir: Path, recipe: Recipe, made_with: Fingerprint) -> None:
     with IndexStore(options_at(data_dir), vector_store="foreground") as store:
         for number in documents[: recipe.deleted_documents]:
             store.writer.delete(LIBRARY, document_id(LIBRARY, _key(number)))
-        store.writer.write(
-            [
-                _draft(number, 1)
-                for number in documents[recipe.deleted_documents :][: recipe.written_again]
-            ]
-        )
+        again = documents[recipe.deleted_documents :][: recipe.written_again]
+        store.writer.write([_draft(number, 1) for number in again])
         _embed(store, rng, made_with.dimension)
 
 
@@ -306,39 +294,33 @@ def _key(number: int) -> str:
 
 def _draft(number: int, revision: int) -> DocumentDraft:
     parts = [
-        f"{WORD} number {number} in part {part} of revision {revision}. "
+        f"{WORD} number {number} in part {part:02d} of revision {revision}. "
         for part in range(CHUNKS_PER_DOCUMENT)
     ]
-    text = "".join(parts)
-    spans, start = [], 0
-    for ordinal, part in enumerate(parts):
-        spans.append(ChunkSpan(ordinal, start, start + len(part), "body", None))
-        start += len(part)
-    return DocumentDraft(
-        library=LIBRARY,
-        doc_id=document_id(LIBRARY, _key(number)),
-        source_key=_key(number),
-        filename=_key(number),
-        sha256=content_sha256(text.encode()),
-        type="text",
-        text=text,
-        metadata=Metadata(f"Document {number}", (), None),
-        chunks=tuple(spans),
-        pages=(),
-        has_original=False,
-    )
+    return make_draft(_key(number), "".join(parts), library=LIBRARY, chunks=len(parts))
 
 
-def wholeness(data_dir: Path) -> tuple[int, int, list[str]]:
-    """Open a data directory like the next start, and ask Chroma for its list, and for every vector by a search for itself.
+@dataclass(frozen=True, slots=True)
+class Wholeness:
+    """What Chroma holds of a library."""
 
-    Returns:
-        How many vectors there are, how many are found by themselves, and what else is wrong.
-    """
+    vectors: int
+    found_by_themselves: int
+    """Vectors that a search for themselves finds, or an equal one."""
+    wrong: tuple[str, ...]
+
+    @property
+    def whole(self) -> bool:
+        """Return whether all is listed and at least FOUND of it found."""
+        return self.found_by_themselves >= FOUND * self.vectors and not self.wrong
+
+
+def wholeness(data_dir: Path) -> Wholeness:
+    """Open a data directory like the next start, and ask Chroma for its list and every vector."""
     with IndexStore(options_at(data_dir), vector_store="foreground") as store:
         vectors, listed = store.catalog.counts(LIBRARY).embedded, held(store, LIBRARY)
-        wrong = [] if len(listed) == vectors else [f"Chroma lists {len(listed)} of {vectors}"]
-        return vectors, vectors - len(unproposed(store, LIBRARY)), wrong
+        wrong = () if len(listed) == vectors else (f"Chroma lists {len(listed)} of {vectors}",)
+        return Wholeness(vectors, vectors - len(unproposed(store, LIBRARY)), wrong)
 
 
 FILLED = "the vector store is filled again from the catalog: "
@@ -351,12 +333,12 @@ READY_S = 180.0
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
-    """The outcome of one data directory."""
+class Trial(Wholeness):
+    """The outcome of one data directory: what its server showed, and what it left."""
 
     started: bool
     found_at_start: str
-    """Why the start filled the store again; empty when it did not."""
+    """Why the start filled the store again, as the log says; empty when it did not."""
     first_hits: int
     """Passages in the first answer to a search, moments after the start."""
     first_notices: tuple[str, ...]
@@ -364,15 +346,6 @@ class Trial:
     """What was said of the rebuild while it ran."""
     ready_s: float
     """Seconds from the first answer until the store was whole, as the server says."""
-    vectors: int
-    found_by_themselves: int
-    """Vectors that a search for themselves finds, or an equal one, after the server has ended."""
-    wrong: tuple[str, ...]
-
-    @property
-    def whole(self) -> bool:
-        """Whether every vector is listed, and as good as every one found by itself; a wrong row costs recall and no score."""
-        return whole(self.vectors, self.found_by_themselves, self.wrong)
 
 
 def serve(data_dir: Path) -> Trial:
@@ -385,20 +358,13 @@ def serve(data_dir: Path) -> Trial:
         started = server.process.poll() is None
     finally:
         server.close()
-    vectors, found, wrong = wholeness(data_dir)
     log = server.log.read_text(errors="replace").splitlines()
-    return Trial(
-        started=started,
-        # Why the log says that the store was filled again.
-        found_at_start=next((line.partition(FILLED)[2] for line in log if FILLED in line), ""),
-        first_hits=len(first["hits"]),
-        first_notices=tuple(str(notice["code"]) for notice in first["notices"]),
-        progress=tuple(progress),
-        ready_s=round(ready_s, 2),
-        vectors=vectors,
-        found_by_themselves=found,
-        wrong=tuple(wrong),
-    )
+    why = next((line.partition(FILLED)[2] for line in log if FILLED in line), "")
+    for place in (data_dir.parent, sys.prefix, ROOT):  # of this machine
+        why = why.replace(f"{place}/", "")
+    left, notices = wholeness(data_dir), tuple(str(one["code"]) for one in first["notices"])
+    shown = (why, len(first["hits"]), notices, tuple(progress), round(ready_s, 2))
+    return Trial(left.vectors, left.found_by_themselves, left.wrong, started, *shown)
 
 
 def _first_answer(server: Served) -> Json:
@@ -426,11 +392,6 @@ def _until_ready(server: Served) -> tuple[list[str], float]:
     raise SystemExit(f"the store is not ready after {READY_S:.0f} s: {said[-3:]} {log}")
 
 
-def whole(vectors: int, by_themselves: int, wrong: Sequence[str]) -> bool:
-    """Return whether all is listed and at least FOUND of it found."""
-    return by_themselves >= FOUND * vectors and not wrong
-
-
 def damaged_copy(base: Path, target: Path, spoil: Spoil) -> Path:
     shutil.copytree(base, target)
     spoil(target / "chroma")
@@ -444,8 +405,7 @@ def check_and_repair(data_dir: Path) -> tuple[list[str], bool]:
         found: list[str] = [fault.code for fault in store.fsck.run().faults]
         if found:
             store.fsck.run(repair=True)
-    vectors, by_themselves, wrong = wholeness(data_dir)
-    return found, whole(vectors, by_themselves, wrong)
+    return found, wholeness(data_dir).whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -476,72 +436,52 @@ class Outcome:
         return calm and self.whole_after_repair and (served.whole or self.found_by == "fsck")
 
 
-class Workshop:
-    """Keeps the sound data directory that is copied, and what was tried so far."""
+def tried(folder: Path, made_with: Fingerprint, name: str, recipe: Recipe | None) -> Outcome:
+    """Start the server on a damaged copy, or on a healthy store, and let `fsck` look.
 
-    def __init__(self, directory: Path) -> None:
-        """Work in `directory`; what is there already is used."""
-        self.directory = directory
-        self.made_with: Fingerprint = fingerprint()
-        self._log = directory / "outcomes.jsonl"
-        lines = self._log.read_text("utf-8").splitlines() if self._log.exists() else []
-        found = [json.loads(line) for line in lines]
-        self.outcomes = [Outcome(**one | {"served": Trial(**one["served"])}) for one in found]
+    Where the start finds damage itself, `fsck` is not asked; else it gets another copy.
+    """
+    data = folder / "served"
+    Served.log_of(data).unlink(missing_ok=True)
+    _make(data, made_with, name, recipe)
+    served = serve(data)
+    found, whole = list[str](), served.whole
+    if recipe is not None or not served.found_at_start:
+        if recipe is None:
+            _make(data, made_with, name, recipe)
+        found, whole = check_and_repair(data)
+    outcome = Outcome(name, recipe is None, served, tuple(found), whole)
+    say(f"{'ok    ' if outcome.holds else 'BROKEN'} {name}: found by {outcome.found_by}")
+    return outcome
 
-    def tried(self, name: str, recipe: Recipe | None) -> None:
-        """Start the server on a damaged copy, or on a healthy store, and let `fsck` look.
 
-        Where the start finds damage itself, `fsck` is not asked; else it gets another copy.
-        """
-        data = self.directory / "served"
-        shutil.rmtree(data, ignore_errors=True)
-        Served.log_of(data).unlink(missing_ok=True)
-        self._make(data, name, recipe)
-        served = serve(data)
-        found: list[str] = []
-        whole = served.whole
-        if recipe is not None or not served.found_at_start:
-            if recipe is None:
-                shutil.rmtree(data)
-                self._make(data, name, recipe)
-            found, whole = check_and_repair(data)
-        outcome = Outcome(name, recipe is None, served, tuple(found), whole)
-        self.outcomes.append(outcome)
-        text = json.dumps(asdict(outcome))
-        for place in (self.directory, sys.prefix, ROOT):  # of this machine
-            text = text.replace(f"{place}/", "")
-        with self._log.open("a", encoding="utf-8") as log:
-            log.write(text + "\n")
-        tell(f"{'ok    ' if outcome.holds else 'BROKEN'} {name}: found by {outcome.found_by}")
-
-    def _make(self, data: Path, name: str, recipe: Recipe | None) -> None:
-        base = self.directory / "base"
-        if recipe is not None:
-            build(data, recipe, self.made_with)
-            shutil.rmtree(data / "earlier", ignore_errors=True)
-            return
-        if not base.exists():
-            part = self.directory / "base.part"
-            shutil.rmtree(part, ignore_errors=True)
-            build(part, DAMAGED, self.made_with)
-            part.rename(base)
-        damaged_copy(base, data, KINDS[name])
+def _make(data: Path, made_with: Fingerprint, name: str, recipe: Recipe | None) -> None:
+    """Make a healthy store, or a damaged copy of one that is kept."""
+    shutil.rmtree(data, ignore_errors=True)
+    if recipe is not None:
+        build(data, recipe, made_with)
+        shutil.rmtree(data / "earlier", ignore_errors=True)
+        return
+    base, part = data.with_name("base"), data.with_name("base.part")
+    if not base.exists():
+        shutil.rmtree(part, ignore_errors=True)
+        build(part, DAMAGED, made_with)
+        part.rename(base)
+    damaged_copy(base, data, KINDS[name])
 
 
 def main() -> int:
-    """Try every kind and every healthy store, or a part of them; exit 1 when a server did not do what it promises."""
-    args = resumable(parser_of(__doc__))
-    until = deadline(args.minutes)
+    args = options(__doc__, **PARTS)
+    until, made_with = deadline(args.minutes), fingerprint()
     todo: list[tuple[str, Recipe | None]] = [(name, None) for name in KINDS]
     todo += [(recipe.name, recipe) for recipe in HEALTHY]
     with working_in(args.dir, "damage") as folder:
-        workshop = Workshop(folder)
-        for name, recipe in todo[len(workshop.outcomes) :]:
-            workshop.tried(name, recipe)
+        outcomes = KeptRows(folder / "outcomes.jsonl", Outcome)
+        for name, recipe in todo[len(outcomes.rows) :]:
+            outcomes.add(tried(folder, made_with, name, recipe))
             if time.monotonic() > until:
                 break
-        outcomes = Workshop(folder).outcomes  # as they were written down
-    return report(outcomes) if len(outcomes) == len(todo) else 0
+    return report(outcomes.rows) if len(outcomes.rows) == len(todo) else 0
 
 
 REMARKS = (
@@ -560,14 +500,12 @@ def report(outcomes: list[Outcome]) -> int:
     found = Counter(outcome.found_by for outcome in damaged)
     broken = [outcome.name for outcome in outcomes if not outcome.holds]
     rebuilt = [outcome.served.ready_s for outcome in damaged if outcome.served.found_at_start]
+    alarms = sum(outcome.found_by != "nobody" for outcome in healthy)
     lines = [
-        Line(f"promises broken {'; '.join(broken)}".strip(), len(broken), 0, ""),
-        Line(
-            "false alarms over healthy stores",
-            sum(outcome.found_by != "nobody" for outcome in healthy), 0, "",
-        ),
-        Line("starts that failed", sum(not outcome.served.started for outcome in outcomes), 0, ""),
-    ]  # fmt: skip
+        Line(f"promises broken {'; '.join(broken)}".strip(), len(broken)),
+        Line("false alarms over healthy stores", alarms),
+        Line("starts that failed", sum(not outcome.served.started for outcome in outcomes)),
+    ]
     figures = {
         "kinds": len(damaged),
         "found at start": found["start"],
@@ -585,30 +523,24 @@ def report(outcomes: list[Outcome]) -> int:
         "ready again after the first answer, p50 s": quantile(rebuilt, 0.5),
         "ready again after the first answer, most s": max(rebuilt),
     }
-    tables = [
-        "| damage | found by | at start | `fsck` | whole after start | whole after repair |",
-        "|---|---|---|---|---|---|",
-        *map(_row, damaged),
-    ]
+    head = "damage|found by|at start|`fsck`|whole after start|whole after repair"
     extra = {
         "outcomes": [
             {**asdict(outcome), "found_by": outcome.found_by, "holds": outcome.holds}
             for outcome in outcomes
         ]
     }
-    title = "Damaged vector stores"
     return write(
-        "damage", title, REMARKS, lines, figures, "make bench-damage", tables=tables, extra=extra
-    )
+        "damage", "Damaged vector stores", REMARKS, lines, figures, "make bench-damage",
+        tables=table(head.split("|"), [_row(one) for one in damaged]), extra=extra,
+    )  # fmt: skip
 
 
-def _row(outcome: Outcome) -> str:
+def _row(outcome: Outcome) -> tuple[str, ...]:
     said = outcome.served.found_at_start.replace("|", "/")[:90]
     codes = ", ".join(dict.fromkeys(outcome.fsck_found))
-    whole = [
-        "yes" if value else "no" for value in (outcome.served.whole, outcome.whole_after_repair)
-    ]
-    return f"| {outcome.name} | {outcome.found_by} | {said} | {codes} | {whole[0]} | {whole[1]} |"
+    whole = ("yes" if one else "no" for one in (outcome.served.whole, outcome.whole_after_repair))
+    return (outcome.name, outcome.found_by, said, codes, *whole)
 
 
 if __name__ == "__main__":

@@ -28,10 +28,8 @@ from app.client import DocuMindClient, FileToSend, Json
 from app.core.text import tokenise
 from app.core.types import FloatArray
 from app.storage.catalog.schema import BUILD_SHIFT
-from evaluation.lib.campaign import tell
-from evaluation.lib.growth import table
-from evaluation.lib.paths import parser_of
-from evaluation.lib.served import Line, Served, write
+from evaluation.lib.reports import Line, options, say, table, write
+from evaluation.lib.served import Served
 from tests.fakes.ollama_double import DoubleModel, OllamaDouble
 
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
@@ -159,9 +157,7 @@ def vectors_in(content: bytes, vectors: Sequence[FloatArray]) -> set[str]:
             n = (len(content) - offset) // width
             if any(n >= len(vector) for vector in vectors):
                 with np.errstate(all="ignore"):  # most bytes are no numbers
-                    numbers = np.frombuffer(content, dtype=dtype, offset=offset, count=n).astype(
-                        np.float64
-                    )
+                    numbers = np.frombuffer(content, dtype, n, offset).astype(np.float64)
                 if any(_holds(numbers, vector) for vector in vectors if n >= len(vector)):
                     found.add(name)
     return found
@@ -169,9 +165,8 @@ def vectors_in(content: bytes, vectors: Sequence[FloatArray]) -> set[str]:
 
 def _holds(numbers: np.ndarray[tuple[int], np.dtype[np.float64]], vector: FloatArray) -> bool:
     with np.errstate(all="ignore"):
-        clean = np.where(
-            np.abs(numbers) <= 1.5, numbers, 0.0
-        )  # NaN fails too: a value outside a unit vector counts as 0
+        # NaN fails too: a value outside a unit vector counts as 0
+        clean = np.where(np.abs(numbers) <= 1.5, numbers, 0.0)
     dots = oaconvolve(clean, vector[::-1].astype(np.float64), mode="valid")
     squares = np.concatenate([[0.0], np.cumsum(clean * clean)])
     norms = np.sqrt(np.maximum(squares[len(vector) :] - squares[: -len(vector)], 1e-12))
@@ -253,12 +248,8 @@ def run(directory: Path, filler: int) -> TrialResult:
     files.mkdir(parents=True)
     sights: dict[str, Sight] = {}
     with OllamaDouble(MODELS) as double:
-        settings = {
-            "OLLAMA_BASE_URL": double.url,
-            "EMBEDDING_PROVIDER": "ollama",
-            "EMBEDDING_MODEL": "small",
-        }
-        with Served(data, **settings) as server:
+        settings = {"OLLAMA_BASE_URL": double.url, "EMBEDDING_PROVIDER": "ollama"}
+        with Served(data, **settings, EMBEDDING_MODEL="small") as server:
             client = server.client
             _fill(client, files, filler)
             # With another document, so that its segment of the lexical index outlives it.
@@ -277,17 +268,15 @@ def run(directory: Path, filler: int) -> TrialResult:
             def sight(when: str) -> None:
                 found = sorted(look(data, secret).items())
                 sights[when] = {place: sorted(ways) for place, ways in found}
-                tell(when)
+                say(when)
 
             sight("planted")
             deleted = client.delete("papers", FILE)
             sight("deleted")
             purged = _finish(client, client.post("/api/v1/purge"))
             sight("purged")
-            hits = client.get("/api/v1/search", {"q": PHRASE, "library": "papers"})["hits"]
-            assert not any(CANARY[0] in str(hit["text"]).lower() for hit in hits), (
-                "a search finds it"
-            )
+            hits = str(client.search(PHRASE, "papers", limit=10)["hits"])
+            assert CANARY[0] not in hits.lower(), "a search finds it"
         sight("stopped")
     return TrialResult(sights, quoted, deleted, purged["result"])
 
@@ -296,12 +285,8 @@ def _fill(client: DocuMindClient, files: Path, filler: int) -> None:
     sent = []
     for n in range(filler):
         path = files / f"other{n}.txt"
-        path.write_text(
-            "\n\n".join(
-                f"Ledger {n} page {k} lists grain, rope and tallow of the harbour house." * 12
-                for k in range(10)
-            )
-        )
+        page = f"Ledger {n} page {{}} lists grain, rope and tallow of the harbour house."
+        path.write_text("\n\n".join(page.format(k) * 12 for k in range(10)))
         sent.append(FileToSend(path))
     for at in range(0, len(sent), 16):
         client.ingest(sent[at : at + 16], "papers")
@@ -372,10 +357,8 @@ def faults(result: TrialResult) -> list[str]:
         for place, ways in MUST_FIND.items()
         for way in sorted(ways - set(planted.get(place, [])))
     ]
-    found += [
-        f"the control without a purge did not find it in {place}"
-        for place in AFTER_DELETION - set(deleted)
-    ]
+    left = AFTER_DELETION - set(deleted)
+    found += [f"the control without a purge did not find it in {place}" for place in left]
     found += [
         f"{', '.join(ways)} in {place} after the purge ({when})"
         for when in ("purged", "stopped")
@@ -400,12 +383,7 @@ REMARKS = (
 
 
 def main() -> int:
-    """Run one trial; exit 1 when a byte is left or the control is blind."""
-    parser = parser_of(__doc__)
-    parser.add_argument(
-        "--filler", type=int, default=120, help="other documents, about ten chunks each"
-    )
-    args = parser.parse_args()
+    args = options(__doc__, filler=(120, "other documents, about ten chunks each"))
     with tempfile.TemporaryDirectory(prefix="documind-gone-") as temporary:
         result = run(Path(temporary), args.filler)
     wrong = faults(result)
@@ -422,7 +400,7 @@ def main() -> int:
         *(f"- {line}" for line in result.purged.get("out_of_reach", [])),
         *(f"\n**{line}**" for line in wrong),
     ]
-    lines = [Line("bytes left after the purge, or a blind control", len(wrong), 0, "")]
+    lines = [Line("bytes left after the purge, or a blind control", len(wrong))]
     figures = {
         "other documents": args.filler,
         "stored answers that quoted it before": result.quoted,

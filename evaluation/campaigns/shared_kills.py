@@ -17,7 +17,6 @@ once: it must not come back. It is no power cut: the page cache survives.
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 import signal
@@ -34,9 +33,10 @@ import requests
 
 from app.core.errors import DocuMindError, NotFound
 from app.shared.qdrant import SearchEngine
-from evaluation.lib.served import Line, Served, write
+from evaluation.lib.reports import Line, options, write
+from evaluation.lib.served import Served
 from tests.fakes.postgres_server import PostgresServer, running_server
-from tests.shared.engines import DoubleProcess, Working, data_of
+from tests.shared.engines import DoubleProcess, Working, several
 
 DELETED_EACH = 6
 """Of so many uploads through a server one document is deleted."""
@@ -222,12 +222,8 @@ class Campaign:
 
     def lost(self) -> list[str]:
         """Return acknowledged and accepted uploads that a server does not find by their words."""
-        return [
-            name
-            for server in self.servers
-            for name in (*self.acknowledged, *self.accepted)
-            if not _finds(server, name)
-        ]
+        kept = (*self.acknowledged, *self.accepted)
+        return [name for one in self.servers for name in kept if not _finds(one, name)]
 
 
 def _finds(server: Served, name: str) -> bool:
@@ -236,20 +232,12 @@ def _finds(server: Served, name: str) -> bool:
 
 
 def campaign(
-    folder: Path,
-    kills: int,
-    search_url: str = "",
-    nodes: Sequence[int] = (),
-    replicas: int = 1,
+    folder: Path, kills: int, search_url: str = "", nodes: Sequence[int] = (), replicas: int = 1
 ) -> tuple[Campaign, list[str], list[str]]:
     """Start all, disturb so often, and return what was done, what was lost and what came back.
 
-    Args:
-        folder: Where everything is.
-        kills: How many disturbances.
-        search_url: Nodes of a running engine; empty: a double of our own.
-        nodes: Processes of that engine that may be frozen.
-        replicas: Copies of every point.
+    `search_url` names nodes of a running engine, empty for a double of our own; `nodes` are its
+    processes that may be frozen, and `replicas` the copies of every point.
     """
     engine = None if search_url else DoubleProcess(folder / "engine")
     with running_server() as database:
@@ -264,44 +252,29 @@ def campaign(
             "DATABASE_URL": database.url(), "SEARCH_URL": engine.url if engine else search_url,
             "SEARCH_REPLICAS": str(replicas), "EMBEDDING_PROVIDER": "minilm", "RATE_LIMIT_PER_MINUTE": "0",
         }  # fmt: skip
-        servers = [
-            Served(data_of(folder, f"server-{number}"), **settings, JOB_LANES="none")
-            for number in (1, 2)
-        ]
-        workers = [
-            Working(data_of(folder, f"worker-{number}"), **settings, LOG_LEVEL="INFO")
-            for number in (1, 2)
-        ]
         try:
-            for process in (*workers, *servers):
-                process.start()
-            for server in servers:
-                server.wait_ready()
-            for worker in workers:
-                worker.wait_said("DocuMind works")
-            done = Campaign(servers, workers, database, engine, nodes)
-            done.run(kills)
-            done.settle()
-            return done, done.lost(), done.returned()
+            with several(folder, 2, 2, **settings) as (servers, workers):
+                done = Campaign(servers, workers, database, engine, nodes)
+                done.run(kills)
+                done.settle()
+                return done, done.lost(), done.returned()
         finally:
-            for process in (*servers, *workers):
-                process.close()
             if engine is not None:
                 engine.kill()
 
 
 def main() -> int:
-    """Run the campaign and write the report; return 1 if an upload was lost."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kills", type=int, default=50)
-    parser.add_argument("--search-url", default="", help="nodes of a running engine, with commas")
-    parser.add_argument("--node-pids", default="", help="its processes, to freeze, with commas")
-    parser.add_argument("--replicas", type=int, default=1)
-    given = parser.parse_args()
-    if any(
-        urlsplit(url).hostname != "127.0.0.1" for url in filter(None, given.search_url.split(","))
-    ):
-        parser.error("--search-url: only nodes on 127.0.0.1, whose collections are removed")
+    given = options(
+        __doc__,
+        kills=(50, "disturbances"),
+        search_url=("", "nodes of a running engine, with commas"),
+        node_pids=("", "its processes, to freeze, with commas"),
+        replicas=(1, "copies of every point"),
+    )
+    urls = filter(None, given.search_url.split(","))
+    if any(urlsplit(url).hostname != "127.0.0.1" for url in urls):
+        print("--search-url: only nodes on 127.0.0.1, whose collections are removed")
+        return 2
     nodes = [int(pid) for pid in given.node_pids.split(",") if pid]
     with tempfile.TemporaryDirectory(prefix="documind-kills-") as folder:
         done, lost, returned = campaign(
@@ -323,11 +296,11 @@ def main() -> int:
             f" {FROZEN_S} s. A file that is refused is not sent again.",
         ],
         [
-            Line("acknowledged or accepted uploads that a server does not find", len(lost), 0, ""),
-            Line("deleted documents that a server finds", len(returned), 0, ""),
-            Line("accepted uploads whose job failed", done.failed, 0, ""),
-            Line("rounds without progress in three minutes", done.stuck, 0, ""),
-            Line("disturbances", done.done.total(), given.kills, "", at_most=False),
+            Line("acknowledged or accepted uploads that a server does not find", len(lost)),
+            Line("deleted documents that a server finds", len(returned)),
+            Line("accepted uploads whose job failed", done.failed),
+            Line("rounds without progress in three minutes", done.stuck),
+            Line("disturbances", done.done.total(), given.kills, at_most=False),
         ],
         {
             "acknowledged uploads, waited for": len(done.acknowledged),

@@ -21,8 +21,8 @@ from pathlib import Path
 import psutil
 
 from app.client import FileToSend, Wait
-from evaluation.lib.growth import table
-from evaluation.lib.served import Line, Served, write
+from evaluation.lib.reports import Line, table, write
+from evaluation.lib.served import Served
 
 CALLS = "openat,write,pwrite64,writev,pwritev,ftruncate,fsync,fdatasync,msync,rename,renameat,renameat2,unlink,unlinkat,sendto,sendmsg"
 NOT_KEPT = (
@@ -207,7 +207,6 @@ def traced(directory: Path) -> dict[str, Findings]:
 
 
 def main() -> int:
-    """Trace uploads at each acknowledgement level; exit 1 if not on disk in time."""
     if shutil.which("strace") is None:
         raise SystemExit("strace is not here; on Debian: apt-get install strace")
     with tempfile.TemporaryDirectory(prefix="documind-trace-") as temporary:

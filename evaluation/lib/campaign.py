@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import sys
 import tempfile
 import threading
 import time
@@ -132,8 +131,3 @@ def working_in(given: Path | None, name: str) -> Iterator[Path]:
 def deadline(minutes: float) -> float:
     """Return the moment of `time.monotonic` at which a part ends; 0 minutes are all of it."""
     return time.monotonic() + 60 * minutes if minutes else float("inf")
-
-
-def tell(line: str) -> None:
-    sys.stderr.write(f"{line}\n")
-    sys.stderr.flush()

@@ -6,7 +6,7 @@ import hashlib
 import json
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain
@@ -25,7 +25,7 @@ from app.ingest.parsers.wikitext import parse_wikitext
 from app.ingest.sources.dumps import XmlDump
 from app.models.minilm import MiniLmEmbedder
 from app.storage.store import IndexStore
-from evaluation.lib.workbench import SEED, say
+from evaluation.lib.reports import SEED, say
 
 Figures = dict[str, float]
 HalfArray = npt.NDArray[np.float16]
@@ -215,15 +215,9 @@ def noisy(rows: FloatArray, rng: np.random.Generator) -> FloatArray:
 def make_inputs(
     data: Path, cache: Path, embedder: MiniLmEmbedder, most: int, inputs: Path, real: int = WINDOWS
 ) -> int:
-    """Write vectors, sentences and questions; return how many vectors are real.
+    """Write `most` vectors, sentences and questions to `inputs`; return how many vectors are real.
 
-    Args:
-        data: Folder of the collections and of the dump.
-        cache: Where vectors of windows are kept between runs.
-        embedder: Makes the real vectors and those of the questions.
-        most: Vectors to write.
-        inputs: Folder that gets the files.
-        real: How many windows are embedded; the other vectors are copies of theirs.
+    `real` windows are embedded, the other vectors are noisy copies of theirs.
     """
     windows = collected(data, WINDOWS)
     rows = vectors([window.text for window in windows[:real]], embedder, cache / "windows")
@@ -246,31 +240,44 @@ def make_inputs(
     return min(len(rows), most)
 
 
-def fill_library(store: IndexStore, inputs: Path, chunks: int, fingerprint: Fingerprint) -> Figures:
-    """Index about `chunks` chunks and give each a vector; return seconds and counts.
-
-    Args:
-        store: An empty index, embedded or shared.
-        inputs: Folder that `make_inputs` wrote.
-        chunks: How many, at least as many as there are vectors.
-        fingerprint: What the vectors are said to be made with.
-    """
-    text = TextPool(json.loads((inputs / "sentences.json").read_text("utf-8")))
-    rows = np.load(inputs / "rows.npy", mmap_mode="r")
-    started = time.perf_counter()
+def index_articles(store: IndexStore, articles: Iterator[Article]) -> None:
+    """Index articles by the bulk path, as `documind bulk index` does."""
     task = BulkTask(LIBRARY, "bench", IngestOptions())
-    articles = text.articles(round(chunks / CHUNKS_PER_ARTICLE))
     BulkIndexer(store.writer, store.ledger).run(task, articles, BulkOptions())
-    indexed_s = time.perf_counter() - started
-    store.writer.claim(LIBRARY, fingerprint)
+
+
+def give_vectors(
+    store: IndexStore, made_with: Fingerprint, most: int, rows: Callable[[int, int], FloatArray]
+) -> int:
+    """Give chunks vectors, at most so many, and bring the projections up; return how many.
+
+    `rows` returns float32 `[n, dim]` of norm 1, given how many were asked for before, and n.
+    """
+    store.writer.claim(LIBRARY, made_with)
     done = 0
-    while done < len(rows) and (
-        page := store.writer.pending_vectors(LIBRARY, min(_PAGE, len(rows) - done))
-    ):
-        some = l2_normalise(rows[done : done + len(page)].astype(np.float32))
-        store.writer.write_vectors(LIBRARY, [chunk.chunk_id for chunk in page], some)
+    while done < most and (page := store.writer.pending_vectors(LIBRARY, min(_PAGE, most - done))):
+        ids = [chunk.chunk_id for chunk in page]
+        store.writer.write_vectors(LIBRARY, ids, rows(done, len(page)))
         done += len(page)
     store.writer.apply(LIBRARY)
+    return done
+
+
+def fill_library(store: IndexStore, inputs: Path, chunks: int, made_with: Fingerprint) -> Figures:
+    """Index about `chunks` chunks of what `make_inputs` wrote, and give each a vector.
+
+    There are at least as many chunks as vectors. Returns seconds and counts.
+    """
+    text = TextPool(json.loads((inputs / "sentences.json").read_text("utf-8")))
+    kept = np.load(inputs / "rows.npy", mmap_mode="r")
+    started = time.perf_counter()
+    index_articles(store, text.articles(round(chunks / CHUNKS_PER_ARTICLE)))
+    indexed_s = time.perf_counter() - started
+
+    def rows(at: int, n: int) -> FloatArray:
+        return l2_normalise(kept[at : at + n].astype(np.float32))
+
+    done = give_vectors(store, made_with, len(kept), rows)
     vectors_s = time.perf_counter() - started - indexed_s
     return {"index_s": indexed_s, "vectors_s": vectors_s, "vectors": done}
 

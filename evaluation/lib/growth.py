@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evaluation.lib.corpus import Figures
+from evaluation.lib.reports import table
 from evaluation.lib.served import pss_bytes
 
 Part = Callable[[Path, Path, int], Figures]
@@ -138,14 +139,3 @@ def tables(steps: Sequence[Figures], size: str, fits: Sequence[Fit]) -> list[str
             ],
         )
     return lines
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
-    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
-    return lines + [f"| {' | '.join(map(_written, row))} |" for row in rows]
-
-
-def _written(value: object) -> str:
-    if not isinstance(value, int | float):
-        return str(value)
-    return f"{value:,.0f}" if value >= 1000 or float(value).is_integer() else f"{value:.4g}"

@@ -1,16 +1,14 @@
-"""Run a real server in its own process, and print tables of figures and limits."""
+"""Run a real server in its own process."""
 
 from __future__ import annotations
 
 import os
-import platform
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self
 
@@ -18,25 +16,7 @@ import psutil
 
 from app.client import DocuMindClient
 from app.core.errors import ProviderUnreachable
-from app.evaluation.report import ReportProvenance
-from evaluation.lib.paths import ROOT, publish
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One figure and its limit."""
-
-    what: str
-    measured: float
-    limit: float
-    unit: str
-    at_most: bool = True
-    """False when the figure must reach the limit instead."""
-
-    @property
-    def holds(self) -> bool:
-        """Return whether the figure is on the right side of its limit."""
-        return self.measured <= self.limit if self.at_most else self.measured >= self.limit
+from evaluation.lib.reports import ROOT
 
 
 class Served:
@@ -66,7 +46,6 @@ class Served:
         return data_dir.with_suffix(".log")
 
     def __enter__(self) -> Self:
-        """Start and wait."""
         self.start()
         self.wait_ready()
         return self
@@ -104,17 +83,14 @@ class Served:
         return time.perf_counter() - begun
 
     def kill(self) -> None:
-        """End it with SIGKILL, as a crash would."""
         self.process.kill()
         self.process.wait()
         self.client.close()
 
     def __exit__(self, *_: object) -> None:
-        """Stop it."""
         self.close()
 
     def close(self) -> None:
-        """Stop it, when it still runs."""
         self.client.close()
         self.process.terminate()
         self.process.wait(60)
@@ -139,74 +115,3 @@ def pss_bytes(pid: int) -> int:
             with suppress(psutil.Error):
                 total += process.memory_full_info().pss
     return total
-
-
-def instructions() -> str:
-    """Return the processor's best int8 instructions as Linux names them, or empty.
-
-    The embedder is three times as fast with VNNI, so any other work then costs more in comparison.
-    """
-    try:
-        flags = Path("/proc/cpuinfo").read_text("utf-8").split()
-    except OSError:
-        return ""
-    return next(
-        (name for name in ("avx512_vnni", "avx_vnni", "i8mm", "asimddp", "avx2") if name in flags),
-        "",
-    )
-
-
-def quantile(values: Sequence[float], share: float) -> float:
-    """Return the value below which this share lies."""
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
-
-
-def write(
-    name: str,
-    title: str,
-    remarks: Sequence[str],
-    lines: Sequence[Line],
-    figures: Mapping[str, float],
-    command: str,
-    *,
-    tables: Sequence[str] = (),
-    extra: Mapping[str, object] | None = None,
-    made: ReportProvenance | None = None,
-) -> int:
-    """Write `NAME.json` and `NAME.md` under evaluation/reports/, print the page; return 0 if limits hold, else 1.
-
-    Args:
-        name: Of both files.
-        title: Of the page.
-        remarks: Lines under the title.
-        lines: Figures that have limits.
-        figures: Those without.
-        command: Makes it again.
-        tables: Lines of Markdown below the limits.
-        extra: Further keys of the JSON file.
-        made: What it was made from, where a report depends on models and settings.
-    """
-    rounded = {key: float(f"{value:.4g}") for key, value in figures.items()}
-    rows = [
-        {**asdict(line), "measured": float(f"{line.measured:.4g}"), "holds": line.holds}
-        for line in lines
-    ]
-    cores, fastest = os.cpu_count() or 0, instructions()
-    page = [f"# {title}", "", *remarks]
-    page += ["", "| | measured | limit | holds |", "|---|---|---|---|"] if lines else []
-    page += [
-        f"| {line.what} | {line.measured:.4g} {line.unit} | {'<=' if line.at_most else '>='}"
-        f" {line.limit:.4g} | {'yes' if line.holds else 'no'} |"
-        for line in lines
-    ]
-    page += ["", *tables] if tables else []
-    page += ["", "| measured, without a limit | |", "|---|---|"] if rounded else []
-    page += [f"| {key} | {value:g} |" for key, value in rounded.items()]
-    page += ["", f"Made by `{command}` on {cores} cores{', ' + fastest if fastest else ''}."]
-    page += [f"Made from {made.in_words()}."] if made else []
-    machine = {"python": platform.python_version(), "cores": cores, "instructions": fastest}
-    record = {"title": title, "lines": rows, "figures": rounded, "machine": machine}
-    record |= {"provenance": asdict(made)} if made else {}
-    publish(name, record | dict(extra or {}), "\n".join([*page, ""]))
-    return 0 if all(line.holds for line in lines) else 1

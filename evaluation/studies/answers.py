@@ -13,8 +13,7 @@ from app.evaluation.arms import Arm
 from app.evaluation.cases import load
 from app.evaluation.report import report_of
 from app.retrieval.request import RetrievalOptions
-from evaluation.lib.paths import ROOT
-from evaluation.lib.workbench import SEED, write
+from evaluation.lib.reports import ROOT, SEED, write_arms
 from scripts.run_retrieval_ablation_offline import count_documents, over_samples, provenance
 
 CASES = ROOT / "data" / "sample_docs" / "questions.jsonl"
@@ -43,7 +42,7 @@ def main() -> None:
         (experiment,),
         (f"Not right: {'; '.join(wrong) or 'none'}.",),
     )
-    write(report, "answers")
+    write_arms(report, "answers")
 
 
 if __name__ == "__main__":

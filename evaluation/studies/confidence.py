@@ -20,8 +20,7 @@ import numpy as np
 from app.generation.quote_features import SUFFICIENCY, Floats
 from app.retrieval.request import RetrievalOptions
 from evaluation.lib.fits import area_under_curve, logistic
-from evaluation.lib.served import write
-from evaluation.lib.workbench import arguments, hash_of
+from evaluation.lib.reports import COLLECTIONS, hash_of, options, share, table, write
 from evaluation.studies.extractive import (
     ABSENT_TABLES,
     FOREIGN,
@@ -33,7 +32,6 @@ from evaluation.studies.extractive import (
     gather,
     keep,
     made_with,
-    share,
     shipped,
 )
 
@@ -80,8 +78,6 @@ HELD = ("squad", "clapnq", "covidqa", "whole")
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of one question."""
-
     answerable: bool
     confidence: float
     right: bool
@@ -119,24 +115,20 @@ def _bins(outcomes: Sequence[Outcome]) -> list[tuple[list[Outcome], float, float
 
 def reliability_table(name: str, outcomes: Sequence[Outcome]) -> list[str]:
     """Return a row per bin of confidence: how many, how sure, how often right."""
-    lines = [
-        f"| confidence on {name} | questions | mean | right, with 95 % interval |",
-        "|---|---|---|---|",
-    ]
+    rows = []
     for held, sure, _ in _bins(outcomes):
         at = min(int(held[0].confidence * BINS), BINS - 1)
-        cells = [str(len(held)), f"{sure:.2f}", share([one.right for one in held])]
-        lines.append(f"| {at / BINS:.1f} to {(at + 1) / BINS:.1f} | {' | '.join(cells)} |")
-    return ["", *lines]
+        right = share([one.right for one in held])
+        rows.append(
+            (f"{at / BINS:.1f} to {(at + 1) / BINS:.1f}", str(len(held)), f"{sure:.2f}", right)
+        )
+    head = (f"confidence on {name}", "questions", "mean", "right, with 95 % interval")
+    return ["", *table(head, rows)]
 
 
 def refusals_table(found: Outcomes, answer_from: float) -> list[str]:
     """Return how the answerable questions of a set are told from the others."""
-    lines = [
-        "| set | answerable | not | AUC | refused of the answerable | right quotes refused"
-        " | refused of the others | precision |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
+    rows = []
     for name, other in ((name, other) for name, other in PAIRS if {name, other} <= found.keys()):
         own = [one for one in found[name] if one.answerable]
         foreign = [one for one in found[other] if not one.answerable]
@@ -147,19 +139,24 @@ def refusals_table(found: Outcomes, answer_from: float) -> list[str]:
         )
         lost = [one.right and one.confidence < answer_from for one in own]
         precision = sum(rightly) / max(1, sum(rightly) + sum(wrongly))
-        cells = [f"{area:.3f}", share(wrongly), share(lost), share(rightly), f"{precision:.2f}"]
         title = name if other != FOREIGN else f"{name}, others of another subject"
-        lines.append(f"| {title} | {len(own)} | {len(foreign)} | {' | '.join(cells)} |")
-    return lines
+        counts = (str(len(own)), str(len(foreign)), f"{area:.3f}")
+        refused = (share(wrongly), share(lost), share(rightly), f"{precision:.2f}")
+        rows.append((title, *counts, *refused))
+    head = (
+        "set|answerable|not|AUC|refused of the answerable|right quotes refused"
+        "|refused of the others|precision"
+    )
+    return table(head.split("|"), rows)
 
 
 def held_table(found: Outcomes, answer_from: float) -> list[str]:
     """Return how often a question is refused whose passages have what is asked for."""
-    lines = ["| set | the passages have it | refused of these |", "|---|---|---|"]
+    rows = []
     for name in (name for name in HELD if name in found):
         refused = [one.confidence < answer_from for one in found[name] if one.held]
-        lines.append(f"| {name} | {len(refused)} | {share(refused)} |")
-    return ["", *lines]
+        rows.append((name, str(len(refused)), share(refused)))
+    return ["", *table(("set", "the passages have it", "refused of these"), rows)]
 
 
 def fit_sufficiency(
@@ -177,7 +174,7 @@ def fit_sufficiency(
             sentence leads, by SHARES.
     """
     shares = ROW_SHARES if led_by_row else SHARES
-    rows, right, share = [], [], []
+    rows, right, weights = [], [], []
     for name in (name for name in groups if name in shares):
         usable = [one for one in groups[name] if one.usable]
         judged = [one.judged(ranking, words_only=words_only) for one in usable]
@@ -186,35 +183,33 @@ def fit_sufficiency(
         right += [
             one.right(one.chosen(ranking, words_only=words_only)) for one in compress(usable, fits)
         ]
-        share += [_SCALE * shares[name] / max(1, len(groups[name]))] * sum(fits)
-    matrix, target, weight = np.vstack(rows), np.asarray(right, dtype=np.float64), np.asarray(share)
+        weights += [_SCALE * shares[name] / max(1, len(groups[name]))] * sum(fits)
+    matrix, target = np.vstack(rows), np.asarray(right, dtype=np.float64)
     middle, deviation = matrix.mean(axis=0), matrix.std(axis=0) + 1e-9
     scaled = np.c_[(matrix - middle) / deviation, np.ones(len(matrix))]
     penalty = np.r_[np.full(matrix.shape[1], _RIDGE), 0.0]
 
-    fitted = logistic(scaled, target, weight, penalty)
+    fitted = logistic(scaled, target, np.asarray(weights), penalty)
     plain = fitted[:-1] / deviation
     unscaled: Floats = np.r_[plain, fitted[-1] - plain @ middle]
     return unscaled
 
 
 def main() -> None:
-    parser = arguments("Measure confidence.")
-    parser.add_argument(
-        "--write", action="store_true", help="replace the weights in app/generation/extractive.json"
+    given = options(
+        __doc__,
+        **COLLECTIONS,
+        write=(False, "replace the weights in app/generation/extractive.json"),
+        questions=(900, "most questions of a set"),
+        answer_from=(0.37, "least probability for a quote"),
     )
-    parser.add_argument("--questions", type=int, default=900, help="most questions of a set")
-    parser.add_argument(
-        "--answer-from", type=float, default=0.37, help="least probability for a quote"
-    )
-    given = parser.parse_args()
     groups = gather(given.data, given.cache, given.questions, SETS)
     lines = [
         f"{TOP_K} passages a question. Weights of five folds, each judged by the four others;"
         " nothing"
         f" is quoted under {given.answer_from}. Shares with 95 % intervals. mtragun takes no part"
         " in"
-        " the fit.",
+        " the fit."
     ]
     figures: dict[str, float] = {}
     for title, only in (("With vectors", False), ("By words alone", True)):

@@ -36,7 +36,6 @@ from app.evaluation.collections import (
     json_lines,
     strings_of,
 )
-from app.evaluation.metrics import bootstrap_interval
 from app.evaluation.report import ReportProvenance
 from app.generation.candidates import Candidate, candidates, quotable
 from app.generation.choosing import choose, room_for
@@ -57,9 +56,18 @@ from app.models.embedding import RememberedEncoder
 from app.models.minilm import MiniLmEmbedder
 from app.retrieval.request import RetrievalOptions, SearchRequest
 from evaluation.lib.fits import least
-from evaluation.lib.paths import ROOT
-from evaluation.lib.served import write
-from evaluation.lib.workbench import SEED, Bench, arguments, hash_of, indexed, say
+from evaluation.lib.reports import (
+    COLLECTIONS,
+    ROOT,
+    SEED,
+    hash_of,
+    options,
+    say,
+    share,
+    table,
+    write,
+)
+from evaluation.lib.workbench import Bench, indexed
 
 COMMAND = "python -m evaluation.studies.extractive --write"
 _QUOTED = 0.8
@@ -132,15 +140,13 @@ def squad(data: Path, most: int) -> tuple[Asked, Asked]:
     halves = []
     for answerable in (True, False):
         chosen = [
-            q
+            Asking(q)
             for q in whole.questions
             if q.answerable is answerable and (q.answers or not answerable)
         ]
         drawn = draw.sample(chosen, min(most, len(chosen)))
         name = "squad" if answerable else "squad unanswerable"
-        halves.append(
-            Asked(replace(whole, name=name), tuple(Asking(question) for question in drawn))
-        )
+        halves.append(Asked(replace(whole, name=name), tuple(drawn)))
     return halves[0], halves[1]
 
 
@@ -154,15 +160,11 @@ def foreign(data: Path, most: int) -> Asked:
 def judged(data: Path, name: str, most: int) -> Asked:
     """Return questions of which only the passage is known that answers them."""
     whole = from_folder(data / name).judged().sample(most, SEED)
-    asked = (
-        Asking(
-            question,
-            relevant=frozenset(
-                passage for passage, grade in whole.relevance[question.id].items() if grade > 0
-            ),
-        )
-        for question in whole.questions
-    )
+    relevant = {
+        question: frozenset(passage for passage, grade in grades.items() if grade > 0)
+        for question, grades in whole.relevance.items()
+    }
+    asked = (Asking(question, relevant=relevant[question.id]) for question in whole.questions)
     return Asked(whole, tuple(asked))
 
 
@@ -184,14 +186,10 @@ def chunking(data: Path) -> Asked:
 def covidqa(data: Path, most: int) -> Asked:
     """Return every second question about whole papers, each with its paper."""
     found = from_path(data / "foreign" / "covidqa")
-    asked = (
-        Asking(
-            replace(one, id=str(n), line=n),
-            one.answers,
-            document=next(iter(found.relevance[one.id])),
-        )
-        for n, one in enumerate(found.questions[: 2 * most : 2])
-    )
+    asked = []
+    for n, one in enumerate(found.questions[: 2 * most : 2]):
+        (paper,) = found.relevance[one.id]
+        asked.append(Asking(replace(one, id=str(n), line=n), one.answers, document=paper))
     return Asked(found, tuple(asked))
 
 
@@ -400,10 +398,10 @@ def fit_ranking(groups: Groups, shares_of: Mapping[str, float], *, words_only: b
     ridge.
     """
     usable, of_each = [], []
-    for name, share in shares_of.items():
+    for name, counts in shares_of.items():
         held = [one for one in groups[name] if one.gold.any() and not one.gold.all()]
         usable += held
-        of_each += [share] * len(held)
+        of_each += [counts] * len(held)
     shares = np.asarray(of_each)
     rows = np.vstack([one.rows_words_only if words_only else one.rows for one in usable])
     gold = np.concatenate([one.gold for one in usable])
@@ -468,19 +466,8 @@ def keep(**part: object) -> None:
     WEIGHTS.write_text(json.dumps(kept, indent=2) + "\n", encoding="utf-8")
 
 
-def share(flags: Sequence[bool | float]) -> str:
-    """Return a mean with its 95 % bootstrap interval."""
-    if not flags:
-        return "-"
-    found = bootstrap_interval(np.asarray(flags, dtype=np.float64), seed=SEED, resamples=2000)
-    return f"{found.mean:.3f} ({found.low:.3f} to {found.high:.3f})"
-
-
 def quotes_table(groups: Groups, weights: Weights, answer_from: float) -> list[str]:
-    lines = [
-        "| set | questions | right in the quote | answered and right | spans covered | words |",
-        "|---|---|---|---|---|---|",
-    ]
+    rows = []
     for name, questions in groups.items():
         asked = [one for one in questions if one.asking.question.answerable and not one.even]
         if not asked or name == "mtragun":
@@ -490,27 +477,28 @@ def quotes_table(groups: Groups, weights: Weights, answer_from: float) -> list[s
         right = [one.right(quote) for one, quote in zip(asked, chosen, strict=True)]
         sure = [weights.confidence(one) >= answer_from for one in asked]
         covered = [one.asking.covered(text) for one, text in zip(asked, texts, strict=True)]
-        cells = [
+        cells = (
             share(right),
             share([one and two for one, two in zip(right, sure, strict=True)]),
             share(covered) if any(one.asking.spans for one in asked) else "-",
             f"{np.mean([len(text.split()) for text in texts]):.0f}",
-        ]
-        lines.append(f"| {name} | {len(asked)} | {' | '.join(cells)} |")
-    return lines
+        )
+        rows.append((name, str(len(asked)), *cells))
+    head = "set|questions|right in the quote|answered and right|spans covered|words"
+    return table(head.split("|"), rows)
 
 
 def main() -> None:
-    parser = arguments("Fit and report the quoting answerer.")
-    parser.add_argument("--write", action="store_true", help="fit the ranking again")
-    parser.add_argument("--questions", type=int, default=900, help="most questions of a set")
-    parser.add_argument("--sets", nargs="+", default=[], help="only these; default: all")
-    given = parser.parse_args()
-    groups = gather(given.data, given.cache, given.questions, given.sets)
-    ways, answer_from = (
-        [shipped(words_only=only) for only in (False, True)],
-        ExtractiveModel.load().answer_from,
+    given = options(
+        __doc__,
+        **COLLECTIONS,
+        write=(False, "fit the ranking again"),
+        questions=(900, "most questions of a set"),
+        sets=((), "only these; default: all", str),
     )
+    groups = gather(given.data, given.cache, given.questions, given.sets)
+    ways = [shipped(words_only=only) for only in (False, True)]
+    answer_from = ExtractiveModel.load().answer_from
     if given.write:
         even = {name: [one for one in questions if one.even] for name, questions in groups.items()}
         of = {False: SHARES, True: SHARES_WORDS_ONLY}
@@ -524,9 +512,9 @@ def main() -> None:
             ranking=ways[0].ranking,
             ranking_words_only=ways[1].ranking,
         )
-    tables = []
+    lines = []
     for title, weights in zip(("With vectors", "By words alone"), ways, strict=True):
-        tables += [f"## {title}", "", *quotes_table(groups, weights, answer_from), ""]
+        lines += [f"## {title}", "", *quotes_table(groups, weights, answer_from), ""]
     remarks = [
         f"The ranking is fitted on even lines of {', '.join(SHARES)} by `{COMMAND}`; figures are of"
         " odd lines.",
@@ -536,10 +524,11 @@ def main() -> None:
         " for pubmedqa and",
         "cranfield, the quoted passage is a relevant one. Refusals: [confidence](confidence.md).",
     ]
-    figures = {"answer_from": answer_from}
-    settings = hash_of(RetrievalOptions(), answer_from)
-    made = made_with(settings)
-    write("extractive", "Quoted answers", remarks, [], figures, COMMAND, tables=tables, made=made)
+    figures, made = (
+        {"answer_from": answer_from},
+        made_with(hash_of(RetrievalOptions(), answer_from)),
+    )
+    write("extractive", "Quoted answers", remarks, [], figures, COMMAND, tables=lines, made=made)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ evaluation/reports/false_claims.{json,md}.
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -21,8 +20,7 @@ from app.answer.checking import CheckService
 from app.core.types import Library, Verdict
 from app.evaluation.metrics import bootstrap_interval
 from app.generation.prompts import GenerationOptions
-from evaluation.lib.paths import ROOT, publish
-from evaluation.lib.workbench import SEED
+from evaluation.lib.reports import ROOT, SEED, options, publish
 
 SETS = {"by hand": "", "probe": "probe"}
 COMMAND = "python -m evaluation.studies.false_claims"
@@ -102,9 +100,7 @@ def markdown(result: Mapping[str, Mapping[str, Mapping[str, Row]]]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--show", action="append", help="print the wrong verdicts of a kind")
-    show = parser.parse_args().show or ()
+    show = options(__doc__, show=((), "print the wrong verdicts of these kinds", str)).show
 
     def no_library(_: Library) -> None:
         raise AssertionError("a given source is never searched")

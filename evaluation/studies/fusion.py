@@ -21,7 +21,8 @@ from app.evaluation.report import Experiment, report_of, settings_hash, to_html
 from app.evaluation.runner import run
 from app.models.minilm import MiniLmEmbedder
 from app.retrieval.request import RetrievalOptions
-from evaluation.lib.workbench import SEED, Bench, arguments, indexed, say, write
+from evaluation.lib.reports import COLLECTIONS, SEED, options, say, write_arms
+from evaluation.lib.workbench import Bench, indexed
 
 SETS = ("squad", "cranfield", "pubmedqa", "foreign/clapnq")
 TOP_K = 20
@@ -30,17 +31,12 @@ at 10."""
 
 
 def main() -> None:
-    parser = arguments(__doc__ or "")
-    parser.add_argument(
-        "--questions", type=int, default=500, help="most questions per collection that are reported"
+    given = options(
+        __doc__,
+        **COLLECTIONS,
+        questions=(500, "most questions per collection that are reported"),
+        tuning_questions=(150, "most questions per collection that defaults are chosen on"),
     )
-    parser.add_argument(
-        "--tuning-questions",
-        type=int,
-        default=150,
-        help="most questions per collection that defaults are chosen on",
-    )
-    given = parser.parse_args()
     reported: list[Experiment] = []
     chosen: list[Experiment] = []
     fingerprint = None
@@ -69,7 +65,7 @@ def main() -> None:
         ),
         _against_legs(reported),
     )
-    write(report, "fusion")
+    write_arms(report, "fusion")
     page = (
         given.cache / "fusion.html"
     )  # it quotes passages of the collections, which are not ours to publish

@@ -29,9 +29,8 @@ from app.generation.injection import inspect
 from app.generation.quote_features import candidate_weights, feature_rows, sentence_vectors
 from app.generation.quoting import ExtractiveGenerator, ExtractiveModel
 from app.models.minilm import MiniLmEmbedder
-from evaluation.lib.growth import table
-from evaluation.lib.served import write
-from evaluation.lib.workbench import SEED, arguments, indexed
+from evaluation.lib.reports import COLLECTIONS, SEED, options, table, write
+from evaluation.lib.workbench import indexed
 from evaluation.studies.extractive import Asking, evidence_for, remembering
 
 COMMAND = "python -m evaluation.studies.injection"
@@ -138,18 +137,18 @@ def held_out() -> dict[str, dict[str, bool]]:
 
 
 def main() -> None:
-    options = arguments("Plant instructions in passages.").parse_args()
+    given = options(__doc__, **COLLECTIONS)
     attacks: dict[str, list[str]] = {}
-    for path in sorted((options.data / "attacks").glob("*.json")):
+    for path in sorted((given.data / "attacks").glob("*.json")):
         for category, texts in json.loads(path.read_text(encoding="utf-8")).items():
             attacks.setdefault(category, []).extend(texts)
-    squad = from_folder(options.data / "squad").judged()
+    squad = from_folder(given.data / "squad").judged()
     questions = [
         question
         for question in squad.half("odd").sample(_CLEAN, SEED).questions
         if question.answers
     ]
-    with indexed(squad, options.cache, MiniLmEmbedder().late_encoder()) as bench:
+    with indexed(squad, given.cache, MiniLmEmbedder().late_encoder()) as bench:
         asked = [(question, evidence_for(bench, question.text)) for question in questions]
         asked = [
             (question, evidence)
@@ -183,7 +182,7 @@ def main() -> None:
     clean = [
         (name, len(passages), sum(bool(inspect(passage.document)) for passage in passages))
         for name in _COLLECTIONS
-        for passages in [from_folder(options.data / name).passages]
+        for passages in [from_folder(given.data / name).passages]
     ]
     tables = [
         *table(("what", "share", "95 % bootstrap interval"), rows),

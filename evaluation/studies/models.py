@@ -12,19 +12,18 @@ are there. Writes evaluation/reports/models.{md,json}.
 
 from __future__ import annotations
 
-import json
 import re
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import zip_longest
 from pathlib import Path
 from random import Random
 from statistics import median
-from typing import Literal, TypeVar, get_args
+from typing import Literal, TypeVar, cast, get_args
 
 import numpy as np
 
@@ -53,8 +52,9 @@ from app.core.types import (
 )
 from app.evaluation.cases import CaseBody, load
 from app.evaluation.collections import Collection, TestQuestion, from_folder
-from app.evaluation.metrics import Interval, bootstrap_interval, per_question
+from app.evaluation.metrics import bootstrap_interval, per_question
 from app.evaluation.report import ReportProvenance
+from app.evaluation.runner import KeptRows
 from app.generation.context import TokenCalibrator
 from app.generation.grounding import Grounder
 from app.generation.prompts import PromptLibrary
@@ -65,10 +65,8 @@ from app.models.minilm import MiniLmEmbedder
 from app.retrieval.request import RetrievalOptions
 from app.settings import Settings
 from app.storage.store import IndexStore
-from evaluation.lib.growth import table
-from evaluation.lib.paths import ROOT
-from evaluation.lib.served import write
-from evaluation.lib.workbench import SEED, arguments, hash_of, indexed, say
+from evaluation.lib.reports import COLLECTIONS, ROOT, SEED, hash_of, options, say, table, write
+from evaluation.lib.workbench import indexed
 
 Part = Literal["strategy", "mode", "prompt"]
 _ATTEMPTS = 4
@@ -82,8 +80,6 @@ PROMPTS: Mapping[str, MannerOptions] = {
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One question of one arm."""
-
     part: Part
     collection: str
     arm: str
@@ -133,13 +129,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The place of a collection, and its search."""
-
     store: IndexStore
     searcher_for: SearcherFor
     passage_of: Mapping[str, str] = field(default_factory=dict)
     """Collection id by doc_id; other documents keep their doc_id."""
-    top_k: int = 10
 
 
 class Asker:
@@ -267,13 +260,9 @@ def _broke_off(code: str, message: str) -> bool:
 
 def _question(task: Task) -> Question:
     if task.part == "strategy":
-        strategy: Strategy = next(one for one in get_args(Strategy) if one == task.arm)
+        strategy = cast("Strategy", task.arm)
         return Question(task.text, task.library, strategy=strategy, retrieve_only=True, top_k=10)
-    mode: Mode = (
-        next((one for one in get_args(Mode) if one == task.arm), "general")
-        if task.part == "mode"
-        else "general"
-    )
+    mode = cast("Mode", task.arm) if task.part == "mode" else "general"
     return Question(task.text, task.library, mode=mode)
 
 
@@ -282,35 +271,6 @@ def _instructions(prompts: PromptLibrary) -> tuple[str, ...]:
     full = [text for answer in prompts.answers.values() for text in answer.parts.values()]
     small = [text for answer in prompts.compact.values() for text in answer.parts.values()]
     return (*full, *small, *prompts.reasoning.values(), *(turn.content for turn in prompts.turns))
-
-
-class Rows:
-    """Finished rows in a file of JSON lines; an interrupted run continues."""
-
-    def __init__(self, path: Path) -> None:
-        """Read the existing rows, without a last line that was cut off."""
-        self._path = path
-        self.by_key: dict[str, Row] = {}
-        lines = path.read_text("utf-8").splitlines() if path.is_file() else []
-        for line in lines:
-            try:
-                row = json.loads(line)
-            except json.JSONDecodeError:
-                continue
-            self.by_key[row["key"]] = Row(**{**row, "ranking": tuple(row["ranking"])})
-
-    @contextmanager
-    def keeping(self) -> Iterator[Callable[[Row], None]]:
-        """Open the file for more."""
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        with self._path.open("a", encoding="utf-8") as file:
-
-            def keep(row: Row) -> None:
-                self.by_key[row.key] = row
-                file.write(json.dumps(asdict(row), ensure_ascii=False) + "\n")
-                file.flush()
-
-            yield keep
 
 
 Relevance = Mapping[str, Mapping[str, int]]
@@ -328,8 +288,7 @@ def strategies(done: Done, relevance: Mapping[str, Relevance]) -> Table:
     """Compare strategies with the baseline, on the questions that both searched."""
     rows: list[tuple[object, ...]] = []
     figures: dict[str, float] = {}
-    for collection in dict.fromkeys(task.collection for task, _ in done):
-        arms = _by_arm([pair for pair in done if pair[0].collection == collection])
+    for collection, arms in _by_collection(done):
         values = {
             arm: per_question(
                 {task.question_id: row.ranking for task, row in pairs},
@@ -343,40 +302,26 @@ def strategies(done: Done, relevance: Mapping[str, Relevance]) -> Table:
             own, base = (
                 np.array([values[name][one] for one in both]) for name in (arm, "baseline")
             )
-            gain = bootstrap_interval(own - base, seed=SEED, resamples=_RESAMPLES)
-            against = f"{gain.mean:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]"
-            rows.append(
-                (
-                    collection,
-                    arm,
-                    len(both),
-                    f"{own.mean():.3f}",
-                    "" if arm == "baseline" else against,
-                    sum(row.degraded for _, row in pairs),
-                    f"{sum(row.calls for _, row in pairs) / len(pairs):.1f}",
-                    _median(pairs, lambda row: row.whole_s),
-                )
-            )
             figures[f"{collection} {arm} {MEASURE}"] = float(own.mean())
+            against = ""
             if arm != "baseline":
+                gain = bootstrap_interval(own - base, seed=SEED, resamples=_RESAMPLES)
                 figures[f"{collection} {arm} {MEASURE} minus baseline"] = gain.mean
-    head = (
-        "collection",
-        "strategy",
-        "questions",
-        MEASURE,
-        "against baseline",
-        "degraded",
-        "calls",
-        "seconds",
-    )
-    return table(head, rows), figures
+                against = f"{gain.mean:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]"
+            degraded = sum(row.degraded for _, row in pairs)
+            calls = f"{sum(row.calls for _, row in pairs) / len(pairs):.1f}"
+            seconds = _median(pairs, lambda row: row.whole_s)
+            found = (len(both), f"{own.mean():.3f}", against, degraded, calls, seconds)
+            rows.append((collection, arm, *found))
+    head = f"collection|strategy|questions|{MEASURE}|against baseline|degraded|calls|seconds"
+    return table(head.split("|"), rows), figures
 
 
 def modes(done: Done) -> Table:
     """Count what comes of each mode with the baseline strategy."""
     rows: list[tuple[object, ...]] = []
     figures: dict[str, float] = {}
+    names: Sequence[str] = ()
     for arm, pairs in _by_arm(done).items():
         answered = [row for _, row in pairs if row.status == "answered"]
         counts = {
@@ -388,9 +333,9 @@ def modes(done: Done) -> Table:
             "nothing supported": sum(not row.cited for row in answered),
             "quoted instead": sum(bool(row.reason) for row in answered),
         }
+        names = tuple(counts)
         rows.append((arm, *counts.values(), _median(pairs, lambda row: row.whole_s)))
         figures |= {f"{arm} {name}": count for name, count in counts.items()}
-    names = "questions,answered,cited,leaks,loops,nothing supported,quoted instead".split(",")
     return table(("mode", *names, "seconds"), rows), figures
 
 
@@ -398,44 +343,45 @@ def prompts(done: Done) -> Table:
     """Compare both prompts: what is right, what is refused, what it takes."""
     rows: list[tuple[object, ...]] = []
     figures: dict[str, float] = {}
-    for collection in dict.fromkeys(task.collection for task, _ in done):
-        for arm, pairs in _by_arm(
-            [pair for pair in done if pair[0].collection == collection]
-        ).items():
+    for collection, arms in _by_collection(done):
+        for arm, pairs in arms.items():
             known, absent = (
                 [row for task, row in pairs if task.absent == flag] for flag in (False, True)
             )
+            flags = {
+                "right seen": [bool(row.seen) for row in known],
+                "right own": [bool(row.own) for row in known],
+                "right quotes": [bool(row.quote) for row in known],
+                "refused": [row.status == "abstained" for row in absent],
+            }
             shares = {
-                "right seen": _share([bool(row.seen) for row in known]),
-                "right own": _share([bool(row.own) for row in known]),
-                "right quotes": _share([bool(row.quote) for row in known]),
-                "refused": _share([row.status == "abstained" for row in absent]),
+                name: bootstrap_interval(np.array(of, float), seed=SEED, resamples=_RESAMPLES)
+                for name, of in flags.items()
+                if of
             }
-            *right, refused = ("" if one is None else _written(one) for one in shares.values())
-            rows.append(
-                (
-                    collection,
-                    arm,
-                    len(known),
-                    *right,
-                    len(absent),
-                    refused,
-                    sum(row.leak for _, row in pairs),
-                    sum(row.loop for _, row in pairs),
-                    _median(pairs, lambda row: row.prompt_tokens or None),
-                    _median(pairs, lambda row: row.quote_s),
-                    _median(pairs, lambda row: row.whole_s),
-                )
+            *right, refused = (
+                f"{one.mean:.2f} [{one.low:.2f}, {one.high:.2f}]" if one else ""
+                for one in map(shares.get, flags)
             )
-            figures |= {
-                f"{collection} {arm} {name}": one.mean for name, one in shares.items() if one
-            }
+            takes = (
+                _median(pairs, lambda row: row.prompt_tokens or None),
+                _median(pairs, lambda row: row.quote_s),
+                _median(pairs, lambda row: row.whole_s),
+            )
+            ended = (sum(row.leak for _, row in pairs), sum(row.loop for _, row in pairs))
+            counted = (len(known), *right, len(absent), refused, *ended, *takes)
+            rows.append((collection, arm, *counted))
+            figures |= {f"{collection} {arm} {name}": one.mean for name, one in shares.items()}
     head = (
-        "collection", "prompt", "questions", "right, seen", "right, the model's words",
-        "right, quotes alone", "absent", "refused", "leaks", "loops", "prompt tokens", "quote s",
-        "whole s",
-    )  # fmt: skip
-    return table(head, rows), figures
+        "collection|prompt|questions|right, seen|right, the model's words|right, quotes alone"
+        "|absent|refused|leaks|loops|prompt tokens|quote s|whole s"
+    )
+    return table(head.split("|"), rows), figures
+
+
+def _by_collection(done: Done) -> list[tuple[str, dict[str, list[tuple[Task, Row]]]]]:
+    names = dict.fromkeys(task.collection for task, _ in done)
+    return [(name, _by_arm([one for one in done if one[0].collection == name])) for name in names]
 
 
 def _by_arm(done: Done) -> dict[str, list[tuple[Task, Row]]]:
@@ -443,16 +389,6 @@ def _by_arm(done: Done) -> dict[str, list[tuple[Task, Row]]]:
     for task, row in done:
         found.setdefault(task.arm, []).append((task, row))
     return found
-
-
-def _share(flags: Sequence[bool]) -> Interval | None:
-    if not flags:
-        return None
-    return bootstrap_interval(np.asarray(flags, dtype=np.float64), seed=SEED, resamples=_RESAMPLES)
-
-
-def _written(one: Interval) -> str:
-    return f"{one.mean:.2f} [{one.low:.2f}, {one.high:.2f}]"
 
 
 def _median(pairs: Done, of: Callable[[Row], float | None]) -> str:
@@ -478,36 +414,23 @@ def tasks_of(
         for name, collection in collections.items()
     }
     few = max(1, questions // _ABSENT)
-    known = _drawn(
-        [
-            one
-            for one in cases
-            if one.expected_substrings and one.intent == "question" and not one.oos
-        ],
-        questions,
-    )
+    asking = [one for one in cases if one.intent == "question" and not one.oos]
+    known = _drawn([one for one in asking if one.expected_substrings], questions)
     absent = _drawn([one for one in cases if one.oos], few)
     parts: list[list[list[Task]]] = [
         *(
-            [
-                [_task("strategy", name, arm, at, one) for arm in STRATEGIES]
-                for at, one in enumerate(listed)
-            ]
-            for name, listed in drawn.items()
+            [[_task("strategy", name, arm, at, one) for arm in STRATEGIES] for at, one in listed]
+            for name, listed in ((name, list(enumerate(of))) for name, of in drawn.items())
         ),
         [[_case("mode", arm, at, one) for arm in MODES] for at, one in enumerate(known)],
-        [
-            [_case("prompt", arm, at, one) for arm in PROMPTS]
-            for at, one in enumerate([*known, *absent])
-        ],
-        [
-            [_task("prompt", "squad", arm, at, one) for arm in PROMPTS]
-            for at, one in enumerate(drawn["squad"])
-        ],
-        [
-            [_task("prompt", "squad", arm, at, one, absent=True) for arm in PROMPTS]
-            for at, one in enumerate(drawn["cranfield"][:few])
-        ],
+        [[_case("prompt", arm, at, q) for arm in PROMPTS] for at, q in enumerate(known + absent)],
+        *(
+            [
+                [_task("prompt", "squad", arm, at, one, absent=foreign) for arm in PROMPTS]
+                for at, one in enumerate(listed)
+            ]
+            for listed, foreign in ((drawn["squad"], False), (drawn["cranfield"][:few], True))
+        ),
     ]
     # Parts come in turn, so that an interrupted run has some of each; the arms of a question stay
     # together, because they are compared.
@@ -528,9 +451,8 @@ def _task(
 
 
 def _case(part: Part, arm: str, at: int, one: CaseBody) -> Task:
-    return Task(
-        part, "samples", arm, at, one.question, one.library, "", one.expected_substrings, one.oos
-    )
+    expected = one.expected_substrings
+    return Task(part, "samples", arm, at, one.question, one.library, "", expected, one.oos)
 
 
 def open_askers(
@@ -572,63 +494,56 @@ def open_askers(
     }, choice.profile
 
 
-def ask_all(tasks: Sequence[Task], askers: Mapping[str, Asker], rows: Rows, minutes: float) -> None:
+def ask_all(
+    tasks: Sequence[Task], askers: Mapping[str, Asker], rows: KeptRows[Row], minutes: float
+) -> None:
     """Ask tasks without a row until time is up or the host is gone."""
     until = time.monotonic() + 60 * minutes
-    left = [task for task in tasks if task.key not in rows.by_key]
-    with rows.keeping() as keep:
-        for at, task in enumerate(left, start=1):
-            if time.monotonic() > until:
-                say(
-                    f"the time is up; {len(left) - at + 1} of {len(tasks)} are left for the next"
-                    " run"
-                )
-                return
-            try:
-                row = askers[task.collection].ask(task)
-            except ProviderError as error:
-                say(f"ended early: {error.message}")
-                return
-            keep(row)
-            say(f"{at} of {len(left)}: {task.key} {row.whole_s:.1f} s {row.status}")
+    known = {row.key for row in rows.rows}
+    left = [task for task in tasks if task.key not in known]
+    for at, task in enumerate(left, start=1):
+        if time.monotonic() > until:
+            say(f"the time is up; {len(left) - at + 1} of {len(tasks)} are left for the next run")
+            return
+        try:
+            row = askers[task.collection].ask(task)
+        except ProviderError as error:
+            say(f"ended early: {error.message}")
+            return
+        rows.add(row)
+        say(f"{at} of {len(left)}: {task.key} {row.whole_s:.1f} s {row.status}")
 
 
 def main() -> None:
-    parser = arguments("Ask a real model as the product does.")
-    parser.add_argument("--questions", type=int, default=50, help="of each collection")
-    parser.add_argument("--minutes", type=float, default=600.0, help="ask no longer than this")
-    parser.add_argument(
-        "--parts",
-        nargs="+",
-        choices=get_args(Part),
-        default=get_args(Part),
-        help="of the study; others keep rows",
+    given = options(
+        __doc__,
+        **COLLECTIONS,
+        questions=(50, "of each collection"),
+        minutes=(600.0, "ask no longer than this"),
+        parts=(get_args(Part), "of the study; others keep rows", get_args(Part)),
     )
-    options = parser.parse_args()
-    parts = " ".join(options.parts)
-    command = (
-        f"{COMMAND} --questions {options.questions} --minutes {options.minutes:g} --parts {parts}"
-    )
+    parts = " ".join(given.parts)
+    command = f"{COMMAND} --questions {given.questions} --minutes {given.minutes:g} --parts {parts}"
     commit = checkout_sha()  # what runs now; a checkout may move on while questions are asked
-    collections = {name: from_folder(options.data / name) for name in ("squad", "cranfield")}
-    tasks = tasks_of(collections, load(SAMPLE_QUESTIONS), options.questions)
+    collections = {name: from_folder(given.data / name) for name in ("squad", "cranfield")}
+    tasks = tasks_of(collections, load(SAMPLE_QUESTIONS), given.questions)
     with tempfile.TemporaryDirectory(prefix="documind-models-") as folder, ExitStack() as stack:
         settings = Settings(
             _env_file=None, data_dir=Path(folder), samples=False, embedding_provider="minilm"
         )
-        askers, model = open_askers(stack, settings, collections, options.cache)
+        askers, model = open_askers(stack, settings, collections, given.cache)
         kept = re.sub(r"[^A-Za-z0-9.]+", "-", f"{model.name}-{commit[:12]}")
-        rows = Rows(options.cache / f"models-study-{kept}.jsonl")
-        say(f"{model.name}: {len(tasks)} to ask, {len(rows.by_key)} rows are there")
-        ask_all(
-            [task for task in tasks if task.part in options.parts], askers, rows, options.minutes
-        )
+        given.cache.mkdir(parents=True, exist_ok=True)
+        rows = KeptRows(given.cache / f"models-study-{kept}.jsonl", Row)
+        say(f"{model.name}: {len(tasks)} to ask, {len(rows.rows)} rows are there")
+        ask_all([task for task in tasks if task.part in given.parts], askers, rows, given.minutes)
         embedder = MiniLmEmbedder().identity
         fingerprint = fingerprint8(fingerprint_of(embedder, settings.ingest()))
         used = {model.name: model.digest, embedder.model: embedder.digest}
         answering = hash_of(settings.retrieval(), settings.answer(), settings.generation())
     made = ReportProvenance(commit, answering, fingerprint, used, SEED)
-    done = [(task, rows.by_key[task.key]) for task in tasks if task.key in rows.by_key]
+    by_key = {row.key: row for row in rows.rows}
+    done = [(task, by_key[task.key]) for task in tasks if task.key in by_key]
     strategy, mode, prompt = (
         [pair for pair in done if pair[0].part == part] for part in get_args(Part)
     )

@@ -21,9 +21,8 @@ from pathlib import Path
 import httpx
 
 from app.ingest.parsers.formats import FORMATS
-from evaluation.lib.served import Line, Served, write
-from evaluation.lib.workbench import arguments, say
-from evaluation.studies.extractive import share
+from evaluation.lib.reports import COLLECTIONS, Line, options, say, share, table, write
+from evaluation.lib.served import Served
 
 COMMAND = "python -m evaluation.studies.whole"
 ABSENT = "absent"
@@ -101,7 +100,7 @@ def replies(files: Sequence[Path], rows: Sequence[Mapping[str, object]]) -> list
             return [ask(client, row) for row in rows]
 
 
-def table(found: Sequence[Reply]) -> list[str]:
+def kinds_table(found: Sequence[Reply]) -> list[str]:
     """Return a table of kinds, the absent ones last, and the sum of the others."""
     kinds: dict[str, list[Reply]] = defaultdict(list)
     for reply in found:
@@ -112,20 +111,22 @@ def table(found: Sequence[Reply]) -> list[str]:
         ("all of these", [one for of in kinds.values() for one in of]),
         (ABSENT, absent),
     ]
-    return [
-        "| kind | asked | right | wrong | refused | right, with 95 % interval |",
-        "|---|---|---|---|---|---|",
-        *(
-            f"| {kind.replace('_', ' ')} | {len(of)} | {sum(one.right for one in of)}"
-            f" | {sum(not one.right and not one.refused for one in of)}"
-            f" | {sum(one.refused for one in of)} | {share([one.right for one in of])} |"
-            for kind, of in rows
-        ),
+    cells = [
+        (
+            kind.replace("_", " "),
+            str(len(of)),
+            str(sum(one.right for one in of)),
+            str(sum(not one.right and not one.refused for one in of)),
+            str(sum(one.refused for one in of)),
+            share([one.right for one in of]),
+        )
+        for kind, of in rows
     ]
+    return table("kind|asked|right|wrong|refused|right, with 95 % interval".split("|"), cells)
 
 
 def main() -> None:
-    given = arguments("Ask about whole documents.").parse_args()
+    given = options(__doc__, **COLLECTIONS)
     folder = given.data / "whole"
     rows = json.loads((folder / "questions.json").read_text("utf-8"))
     files = documents(folder)
@@ -147,7 +148,7 @@ def main() -> None:
     asked = {str(row["id"]): asdict(reply) for row, reply in zip(rows, found, strict=True)}
     write(
         "whole", "Whole documents", remarks, lines, figures, COMMAND,
-        tables=table(found), extra={"asked": asked},
+        tables=kinds_table(found), extra={"asked": asked},
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ import pytest
 from app.answer.suggestions import questions_about, questions_in
 from app.core.types import Heading
 from tests.api.conftest import Site, site
-from tests.fakes.retrievers import passage
+from tests.stores import passage
 
 FAQ = """# Frequently asked questions
 

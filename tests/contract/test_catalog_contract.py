@@ -1,4 +1,4 @@
-"""What every Catalog does, run on the fake and on the catalog's database."""
+"""What the catalog does, in SQLite and in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 from app.core.errors import NotFound
-from app.core.ports import Catalog
 from app.core.types import Library
+from app.storage.catalog.documents import Catalog
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
-from tests.fakes.indexes import MemoryCatalog
 from tests.unit.storage.drafts import make_draft
 
 PAPERS, PUBLIC = Library.PAPERS, Library.PUBLIC
@@ -35,11 +34,9 @@ def store(
         yield opened
 
 
-@pytest.fixture(params=["memory", "database"])
-def catalog(request: pytest.FixtureRequest, store: IndexStore) -> Catalog:
-    if request.param == "database":
-        return store.catalog
-    return MemoryCatalog(list(store.catalog.passages(PAPERS, range(1, 100)).values()))
+@pytest.fixture
+def catalog(store: IndexStore) -> Catalog:
+    return store.catalog
 
 
 def test_passages_come_by_id_with_exact_text(catalog: Catalog) -> None:
@@ -82,11 +79,11 @@ def test_counts_are_of_live_documents(catalog: Catalog) -> None:
     assert catalog.counts(PUBLIC).documents == 0
 
 
-def test_pages_follow_each_other_without_gap_or_repeat(store: IndexStore) -> None:
+def test_pages_follow_each_other_without_gap_or_repeat(catalog: Catalog) -> None:
     seen: list[str] = []
     cursor: str | None = None
     while True:
-        page, cursor = store.catalog.documents(PAPERS, cursor=cursor, limit=2)
+        page, cursor = catalog.documents(PAPERS, cursor=cursor, limit=2)
         seen += [document.source_key for document in page]
         if cursor is None:
             break

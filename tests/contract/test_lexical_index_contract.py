@@ -1,4 +1,4 @@
-"""What every LexicalIndex does, run on the textbook BM25 and on tantivy."""
+"""What a search for words does, by tantivy, whose scores are the textbook's."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.core.ports import LexicalIndex
 from app.core.text import tokenise
 from app.core.types import Condition, Filters, Labels, Library
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
-from tests.fakes.indexes import MemoryCatalog, TextbookBM25, matches
+from app.storage.words.port import LibraryWords
+from tests.contract.oracles import matches, textbook_bm25
 from tests.unit.storage.drafts import make_draft
 
 PAPERS = Library.PAPERS
@@ -79,17 +79,12 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[IndexStore]:
         yield opened
 
 
-@pytest.fixture(scope="module")
-def memory(store: IndexStore) -> MemoryCatalog:
-    return MemoryCatalog(list(store.catalog.passages(PAPERS, range(1, 100)).values()))
+@pytest.fixture
+def index(store: IndexStore) -> LibraryWords:
+    return store.lexical
 
 
-@pytest.fixture(params=["textbook", "tantivy"])
-def index(request: pytest.FixtureRequest, store: IndexStore, memory: MemoryCatalog) -> LexicalIndex:
-    return store.lexical if request.param == "tantivy" else TextbookBM25(memory)
-
-
-def test_hits_are_sorted_and_share_a_word(index: LexicalIndex) -> None:
+def test_hits_are_sorted_and_share_a_word(index: LibraryWords) -> None:
     hits = index.search(PAPERS, "winter winds", 10)
     assert [hit.chunk_id for hit in hits] == [3, 1, 2] or {hit.chunk_id for hit in hits} == {1, 3}
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
@@ -100,30 +95,28 @@ def test_hits_are_sorted_and_share_a_word(index: LexicalIndex) -> None:
 @pytest.mark.parametrize(
     "text", ["", "   ", "C++ AND (", '"unclosed', "title:x^", "zzzz", "*:*", "\x00", "日本"]
 )
-def test_any_text_is_a_query(index: LexicalIndex, text: str) -> None:
+def test_any_text_is_a_query(index: LibraryWords, text: str) -> None:
     hits = index.search(PAPERS, text, 10)
     assert [hit.chunk_id for hit in hits] == ([5] if text == "日本" else [])
 
 
 @pytest.mark.parametrize("filters", FILTERS, ids=str)
-def test_filters_keep_exactly_what_matches(
-    index: LexicalIndex, memory: MemoryCatalog, filters: Filters
-) -> None:
+def test_filters_keep_exactly_what_matches(store: IndexStore, filters: Filters) -> None:
     query = "walruses penguins winter nothing wind pier"
-    everything = {hit.chunk_id for hit in index.search(PAPERS, query, 10)}
-    passages = memory.passages(PAPERS, sorted(everything))
+    everything = {hit.chunk_id for hit in store.lexical.search(PAPERS, query, 10)}
+    passages = store.catalog.passages(PAPERS, sorted(everything))
     expected = {chunk_id for chunk_id, passage in passages.items() if matches(passage, filters)}
-    hits = index.search(PAPERS, query, 10, filters)
+    hits = store.lexical.search(PAPERS, query, 10, filters)
     assert {hit.chunk_id for hit in hits} == expected
 
 
-def test_scores_of_given_chunks_are_those_of_the_search(index: LexicalIndex) -> None:
+def test_scores_of_given_chunks_are_those_of_the_search(index: LibraryWords) -> None:
     found = {hit.chunk_id: hit.score for hit in index.search(PAPERS, "winter wind", 10)}
     scores = index.score(PAPERS, "winter wind", [1, 2, 3, 4])
     assert scores == pytest.approx({**dict.fromkeys((1, 2, 3, 4), 0.0), **found}, rel=1e-5)
 
 
-def test_document_frequencies_count_chunks(index: LexicalIndex) -> None:
+def test_document_frequencies_count_chunks(index: LibraryWords) -> None:
     total, counts = index.document_frequencies(PAPERS, tokenise("winter whistle absent"))
     assert (total, counts) == (5, {"winter": 2, "whistl": 2, "absent": 0})
 
@@ -141,18 +134,17 @@ def test_document_frequencies_count_chunks(index: LexicalIndex) -> None:
         ("xxxx", 2, set()),
     ],
 )
-def test_near_words_are_found(index: LexicalIndex, token: str, edits: int, found: set[int]) -> None:
+def test_near_words_are_found(index: LibraryWords, token: str, edits: int, found: set[int]) -> None:
     assert set(index.near(PAPERS, token, edits, 10)) == found
     assert len(index.near(PAPERS, token, edits, 1)) <= 1
 
 
-def test_tantivy_is_the_textbook(store: IndexStore, memory: MemoryCatalog) -> None:
+def test_tantivy_is_the_textbook(store: IndexStore) -> None:
     """Lengths are stored in one byte, exact up to 40 tokens: on short texts the scores are equal."""
     for query in ("winter", "wind pier", "nothing in common", "the walruses of winter"):
         theirs = store.lexical.score(PAPERS, query, [1, 2, 3, 4, 5])
-        assert theirs == pytest.approx(
-            TextbookBM25(memory).score(PAPERS, query, [1, 2, 3, 4, 5]), rel=1e-4
-        )
+        passages = store.catalog.passages(PAPERS, [1, 2, 3, 4, 5])
+        assert theirs == pytest.approx(textbook_bm25(passages, query), rel=1e-4)
 
 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])

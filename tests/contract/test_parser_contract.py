@@ -165,7 +165,7 @@ def test_a_missing_file_is_unreadable(parser: Parser, tmp_path: Path) -> None:
         parser.parse(tmp_path / "gone.txt", "gone.txt")
 
 
-def test_boxes_enclose_the_span_line_by_line(parser: DirectParser | SandboxedParser) -> None:
+def test_boxes_enclose_the_span_line_by_line(parser: Parser) -> None:
     content = files.make_pdf()
     parsed = parser.parse(content, "paper.pdf")
     page = parsed.pages[1]
@@ -187,7 +187,7 @@ def test_boxes_enclose_the_span_line_by_line(parser: DirectParser | SandboxedPar
 
 
 def test_boxes_of_something_without_pages_are_refused(
-    parser: DirectParser | SandboxedParser,
+    parser: Parser,
 ) -> None:
     with pytest.raises(UnsupportedType, match="PDF"):
         parser.page_boxes(b"plain words", [PageText(1, "plain words", 0, 5)])

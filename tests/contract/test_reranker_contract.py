@@ -8,16 +8,13 @@ import pytest
 
 from app.core.ports import Reranker
 from app.models.graph import CrossEncoder
-from tests.fakes.rerankers import OverlapReranker
 from tests.fakes.tiny_cross_encoder import write_cross_encoder
 
 TEXTS = ["the river carries silt to the sea", "snow", "", "mountain snow flows to a delta " * 30]
 
 
-@pytest.fixture(params=["overlap", "cross_encoder"])
-def reranker(request: pytest.FixtureRequest, tmp_path: Path) -> Reranker:
-    if request.param == "overlap":
-        return OverlapReranker()
+@pytest.fixture
+def reranker(tmp_path: Path) -> Reranker:
     return CrossEncoder(
         write_cross_encoder(tmp_path / "tiny"), threads=1, precision="fp32", max_tokens=60
     )

@@ -1,4 +1,4 @@
-"""What every VectorIndex does, run on the fake, on the cache, on each store, and on the catalog while there is none."""
+"""What a search for vectors does, by the cache, by each store, and by the catalog while there is none."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from app.core.ports import VectorIndex
 from app.core.types import Condition, EmbeddedStore, Filters, FloatArray, Labels, Library, Passage
 from app.core.vectors import cosine_distances
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore, VectorStoreUse
-from tests.fakes.indexes import ExactVectors, MemoryCatalog, matches
+from app.storage.vectors.library import DenseVectorIndex
+from tests.contract.oracles import matches
 from tests.unit.storage.drafts import FINGERPRINT, make_draft, unit_rows
 
 PAPERS = Library.PAPERS
@@ -36,7 +36,7 @@ FILTERS = [
 class Subject:
     """An index, its rows by chunk id, and what filters see."""
 
-    index: VectorIndex
+    index: DenseVectorIndex
     rows: dict[int, FloatArray]
     passages: dict[int, Passage]
 
@@ -62,7 +62,7 @@ def build(
     return store, dict(zip(ids, unit_rows(N), strict=True)), store.catalog.passages(PAPERS, ids)
 
 
-@pytest.fixture(scope="module", params=["fake", "cache", "chroma", "faiss", "catalog"])
+@pytest.fixture(scope="module", params=["cache", "chroma", "faiss", "catalog"])
 def subject(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Subject]:
@@ -77,12 +77,7 @@ def subject(
         vector_cache_vectors=0 if kind or request.param == "catalog" else 1000,
     )
     store, rows, passages = build(options, "foreground" if kind else "off")
-    index: VectorIndex = store.vectors
-    if request.param == "fake":
-        fake = ExactVectors(MemoryCatalog(list(passages.values())))
-        fake.add(PAPERS, list(rows), np.stack(list(rows.values())))
-        index = fake
-    yield Subject(index, rows, passages)
+    yield Subject(store.vectors, rows, passages)
     store.close()
 
 

@@ -1,4 +1,4 @@
-"""What every VectorStore does, run on the fake in memory, on Chroma in its own process and on faiss."""
+"""What every VectorStore does, run on Chroma in its own process and on faiss."""
 
 from __future__ import annotations
 
@@ -15,20 +15,19 @@ from app.storage.vectors.chroma import ChromaStore
 from app.storage.vectors.faiss import FaissStore
 from app.storage.vectors.library import CANDIDATES
 from app.storage.vectors.port import VectorStore
-from tests.fakes.vector_stores import MemoryVectorStore, stamped
-from tests.unit.storage.drafts import unit_rows
+from tests.unit.storage.drafts import stamped, unit_rows
 
 N = 400
 
 
-@pytest.fixture(scope="module", params=["memory", "chroma", "faiss", "faiss rows"])
+@pytest.fixture(scope="module", params=["chroma", "faiss", "faiss rows"])
 def opened(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[VectorStore]:
-    store: VectorStore = MemoryVectorStore()
+    store: VectorStore
     if request.param == "chroma":
         store = ChromaStore(tmp_path_factory.mktemp("store") / "chroma", Steps(), ef_search=400)
-    if request.param.startswith("faiss"):
+    else:
         few = N // 2 if request.param == "faiss" else 10 * N  # the second never learns lists
         path = tmp_path_factory.mktemp("store") / "faiss"
         store = FaissStore(path, Steps(), learn_from=few, least_kept=N // 4)

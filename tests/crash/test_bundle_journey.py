@@ -9,7 +9,7 @@ from pathlib import Path
 from app.core.types import Library
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
-from evaluation.lib.paths import ROOT
+from evaluation.lib.reports import ROOT
 from tests.unit.storage.drafts import FINGERPRINT, make_draft, unit_rows
 from tests.unit.storage.test_writer import embed_all
 

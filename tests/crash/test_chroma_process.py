@@ -24,8 +24,7 @@ from app.storage.store import IndexStore
 from app.storage.vectors.chroma import ChromaStore
 from evaluation.lib.served import Served
 from evaluation.lib.vector_checks import differences
-from tests.fakes.vector_stores import stamped
-from tests.unit.storage.drafts import FINGERPRINT, make_draft, unit_rows
+from tests.unit.storage.drafts import FINGERPRINT, make_draft, stamped, unit_rows
 
 PAPERS = Library.PAPERS
 COLLECTION = f"papers__{fingerprint8(FINGERPRINT)}"

@@ -13,6 +13,7 @@ from evaluation.campaigns.damage import (
     KINDS,
     LIBRARY,
     Recipe,
+    Wholeness,
     build,
     check_and_repair,
     damaged_copy,
@@ -47,7 +48,7 @@ def test_a_server_with_a_damaged_store_answers_at_once_and_heals_itself(
 )
 def test_found_at_the_start_and_filled_again(base: Path, tmp_path: Path, kind: str) -> None:
     data = damaged_copy(base, tmp_path / "data", KINDS[kind])
-    assert wholeness(data) == (N, N, [])
+    assert wholeness(data) == Wholeness(N, N, ())
     assert len(list(data.glob("chroma.broken.*"))) == 1
 
 

@@ -13,8 +13,7 @@ from app.core.types import Library
 from app.storage.store import IndexStore
 from app.storage.vectors.port import VectorStore
 from evaluation.lib.vector_checks import differences
-from tests.fakes.vector_stores import stamped
-from tests.unit.storage.drafts import FINGERPRINT, unit_rows
+from tests.unit.storage.drafts import FINGERPRINT, stamped, unit_rows
 from tests.unit.storage.maintenance.test_fsck import build, options_at
 
 PAPERS = Library.PAPERS

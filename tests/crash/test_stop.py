@@ -11,7 +11,7 @@ from pathlib import Path
 
 import requests
 
-from evaluation.lib.paths import ROOT
+from evaluation.lib.reports import ROOT
 from evaluation.lib.served import Served
 
 UPLOADS = 12

@@ -136,7 +136,7 @@ class StoreMachine(RuleBasedStateMachine):
             return
         staged = self.store.reembedding.begin(PAPERS, made_by(embedder))
         VectorBackfill(
-            self.store.reembedding.view(staged.number), embedder, IngestOptions(embed_batch=3)
+            self.store.writer, embedder, IngestOptions(embed_batch=3), build=staged.number
         ).run(PAPERS)
         with self.store.reembedding.beside(PAPERS, staged.number, threading.Event()):
             self.store.reembedding.swap(PAPERS, staged.number)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -11,10 +11,8 @@ from app.core.sentences import sentence_spans
 from app.core.text import tokenise
 from app.core.types import (
     TOKEN_BITS,
-    Chunk,
     EmbedderIdentity,
     FloatArray,
-    Library,
     PassageCode,
     QuestionCode,
 )
@@ -64,30 +62,6 @@ class HashEncoder:
             np.rint(rows * 127).astype(np.int8).tobytes(),
             b"".join(_bits(stem) for stem in tokenise(text) or [""]),
         )
-
-
-class MemoryCodes:
-    """The PassageCodes port over a dictionary; `pending` are the chunks that lack a code."""
-
-    def __init__(self, pending: Sequence[Chunk] = ()) -> None:
-        self.pending = {chunk.chunk_id: chunk for chunk in pending}
-        self.held: dict[int, PassageCode] = {}
-
-    def codes(self, chunk_ids: Sequence[int]) -> dict[int, PassageCode]:
-        return {chunk_id: self.held[chunk_id] for chunk_id in chunk_ids if chunk_id in self.held}
-
-    def write_codes(self, codes: Mapping[int, PassageCode]) -> None:
-        self.held.update(codes)
-
-    def pending_codes(
-        self, library: Library, limit: int, after: int = 0, doc_ids: Sequence[str] | None = None
-    ) -> list[Chunk]:
-        found = [
-            c
-            for i, c in sorted(self.pending.items())
-            if i > after and i not in self.held and c.library is library
-        ]
-        return [chunk for chunk in found if doc_ids is None or chunk.doc_id in doc_ids][:limit]
 
 
 def _bits(stem: str) -> bytes:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from sqlalchemy import Connection, update
 
@@ -16,6 +13,7 @@ from app.storage.catalog.schema import jobs
 from app.storage.catalog.sqlite import SqliteDatabase
 from app.storage.files.durable import Steps
 from app.storage.queue import JobQueue, job_values
+from tests.stores import OPENED, catalog_file
 
 
 class FailingDatabase(SqliteDatabase):
@@ -35,14 +33,10 @@ class OwnQueue(JobQueue):
     """Outlives the runner that used it; counts what is saved, and fails when told to."""
 
     def __init__(self) -> None:
-        self._folder = Path(tempfile.mkdtemp())
-        self._own = FailingDatabase(self._folder / "catalog.sqlite3", Steps())
+        OPENED.append(own := FailingDatabase(catalog_file(), Steps()))
+        self._own = own
         super().__init__(self._own)
         self.saves = 0
-
-    def __del__(self) -> None:
-        self._own.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
 
     def fail(self, error: StorageError | None) -> None:
         """Let every write fail with this, for example DiskFull; None: no more."""

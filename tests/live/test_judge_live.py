@@ -6,29 +6,25 @@ from dataclasses import replace
 
 import pytest
 
-from app.answer.checking import CheckService, SecondOpinion
-from app.answer.search import LibrarySearcher
+from app.answer.checking import SecondOpinion
 from app.client import as_markdown
 from app.core.cancel import CancelToken
 from app.core.ports import Generator
 from app.core.types import CheckReport, json_values
-from app.generation.prompts import GenerationOptions
 from app.models.ollama import OllamaHost
 from app.models.ollama_adapters import OllamaGenerator
 from app.models.retries import CallSlots
 from tests.fakes.generators import FixedModels
 from tests.live.conftest import Live, double, fail
 from tests.unit.answer.bench import PROMPTS
-from tests.unit.answer.test_checking import WARSAW, _AllPassages
+from tests.unit.answer.test_checking import WARSAW, service
 
 pytestmark = pytest.mark.live
 TEXT = "Warsaw stands on the Vistula. Warsaw is 310 km from the Baltic Sea. Bananas ripen."
 
 
 def _ours() -> CheckReport:
-    searcher = LibrarySearcher(_AllPassages(), None)
-    service = CheckService(searcher_for=lambda _: searcher, options=GenerationOptions())
-    return service.against(TEXT, WARSAW)
+    return service().against(TEXT, WARSAW)
 
 
 def _judge(live: Live) -> Generator:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from app.shared.qdrant import SearchEngine
@@ -94,3 +94,31 @@ class Working(Served):
             assert self.process.poll() is None, self.log.read_text()
             assert time.monotonic() < deadline_s, self.log.read_text()
             time.sleep(0.05)
+
+
+@contextmanager
+def several(
+    folder: Path, servers: int, workers: int, **settings: str
+) -> Iterator[tuple[list[Served], list[Working]]]:
+    """Start servers and workers on one library and wait until all work.
+
+    With workers the servers run no jobs.
+    """
+    lanes = {"JOB_LANES": "none"} if workers else {}
+    serving = [
+        Served(data_of(folder, f"{number}"), **settings, **lanes)
+        for number in range(1, servers + 1)
+    ]
+    working = [
+        Working(data_of(folder, f"worker-{number}"), **settings, LOG_LEVEL="INFO")
+        for number in range(1, workers + 1)
+    ]
+    with ExitStack() as stack:
+        for process in (*working, *serving):
+            process.start()
+            stack.callback(process.close)
+        for server in serving:
+            server.wait_ready()
+        for worker in working:
+            worker.wait_said("DocuMind works")
+        yield serving, working

@@ -11,7 +11,7 @@ import pytest
 
 from app.core.types import Library
 from app.shared.qdrant import SearchEngine
-from app.shared.words import REFILL
+from app.storage.catalog.changes import REFILL_OF_WORDS
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
 from tests.fakes.postgres_server import PostgresServer
@@ -121,7 +121,7 @@ def test_what_lacks_much_is_filled_beside_and_serves_until_it_is_exchanged(
         store.rebuild()  # so that a name is an alias, as after the first exchange
         names = (WORDS, vectors_of(engine))
         # What a process leaves that is killed while it fills:
-        store.projector.log.hold(PAPERS, REFILL, 1)
+        store.projector.log.set_mark(PAPERS, REFILL_OF_WORDS, 1)
         for name in names:
             engine.create(f"{name}@9", sparse=["words"])
     before = {name: engine._serving(name) for name in names}
@@ -130,7 +130,7 @@ def test_what_lacks_much_is_filled_beside_and_serves_until_it_is_exchanged(
     double.asked.clear()
     with opened(options) as store:
         assert engine.ids(WORDS) == engine.ids(vectors_of(engine)) == set(ids)
-        assert not store.projector.log.holds(PAPERS, REFILL)
+        assert not store.projector.log.has_mark(PAPERS, REFILL_OF_WORDS)
     switches = [at for at, (_, path) in enumerate(double.asked) if path == "collections/aliases"]
     for name, at in zip(names, switches, strict=True):
         assert engine._serving(name) != before[name]

@@ -1,4 +1,4 @@
-"""What every VectorIndex does, run on an index whose vectors are in the engine."""
+"""What a search for vectors does, with the vectors in the engine."""
 
 from __future__ import annotations
 

@@ -28,9 +28,8 @@ from app.storage.store import IndexStore
 from evaluation.lib.served import Served
 from tests.fakes.postgres_server import PostgresServer
 from tests.fakes.qdrant_double import QdrantDouble
-from tests.fakes.vector_stores import stamped
 from tests.shared.engines import ROOT, DoubleProcess
-from tests.unit.storage.drafts import FINGERPRINT, make_draft, unit_rows
+from tests.unit.storage.drafts import FINGERPRINT, make_draft, stamped, unit_rows
 
 PAPERS = Library.PAPERS
 

@@ -13,28 +13,22 @@ from evaluation.campaigns.shared_kills import EACH_ROUND, campaign
 from evaluation.lib.served import Served
 from tests.fakes.postgres_server import PostgresServer
 from tests.fakes.qdrant_double import QdrantDouble
-from tests.shared.engines import Working, data_of
+from tests.shared.engines import several
 
 TEXT = b"Walruses\n\nWalruses whistle to their calves in the first week of winter."
 QUESTION = "When do walruses whistle to their calves?"
 
 
 @pytest.fixture
-def servers(tmp_path: Path, postgres_server: PostgresServer) -> Iterator[tuple[Served, Served]]:
+def servers(tmp_path: Path, postgres_server: PostgresServer) -> Iterator[list[Served]]:
     postgres_server.run("CREATE SCHEMA two_servers")
-    at_a, at_b, at_work = (data_of(tmp_path, name) for name in ("a", "b", "worker"))
     with QdrantDouble(tmp_path / "engine") as double:
         settings = {
             "DATABASE_URL": postgres_server.url("two_servers"), "SEARCH_URL": double.url,
             "EMBEDDING_PROVIDER": "minilm",
         }  # fmt: skip
-        idle = settings | {"JOB_LANES": "none"}
-        worker = Working(at_work, **settings | {"LOG_LEVEL": "INFO"})
-        worker.start()
-        with Served(at_a, **idle) as a, Served(at_b, **idle) as b:
-            worker.wait_said("DocuMind works")
-            yield a, b
-        worker.close()
+        with several(tmp_path, 2, 1, **settings) as (serving, _):
+            yield serving
 
 
 def post(server: Served, path: str, **sent: Any) -> Mapping[str, Any]:  # noqa: ANN401  # of requests
@@ -56,7 +50,7 @@ def found(server: Served, words: str) -> list[Mapping[str, Any]]:
 
 
 def test_what_goes_through_one_server_is_seen_through_the_other(
-    servers: tuple[Served, Served],
+    servers: list[Served],
 ) -> None:
     """The servers run no jobs: what they accept is done by the worker, and waited for here."""
     a, b = servers

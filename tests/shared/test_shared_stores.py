@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -200,13 +201,13 @@ def test_a_build_that_one_makes_live_serves_in_both(both: tuple[IndexStore, Inde
     embed(first, seed=1)
     assert second.vectors.search(PAPERS, unit_rows(6, seed=1)[2], 1)
     staged = first.reembedding.begin(PAPERS, replace(FINGERPRINT, embedding_model="other"))
-    view = first.reembedding.view(staged.number)
-    ids = [chunk.chunk_id for chunk in view.pending_vectors(PAPERS, 100)]
-    view.write_vectors(PAPERS, ids, unit_rows(6, seed=5))
+    lacking = partial(first.writer.pending_vectors, PAPERS, 100, build=staged.number)
+    ids = [chunk.chunk_id for chunk in lacking()]
+    first.writer.write_vectors(PAPERS, ids, unit_rows(6, seed=5), staged.number)
     with first.reembedding.beside(PAPERS, staged.number, threading.Event()) as complete:
         assert complete
         second.writer.write([make_draft("two", "penguins parade " * 40, chunks=2)])
-        late = [chunk.chunk_id for chunk in view.pending_vectors(PAPERS, 100)]
+        late = [chunk.chunk_id for chunk in lacking()]
         second.writer.write_vectors(PAPERS, late, unit_rows(2, seed=6), staged.number)
         first.reembedding.swap(PAPERS, staged.number)
     for store in both:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,7 +18,10 @@ from app.storage.catalog.schema import changes, put, watermarks
 Projection = Literal["lexical", StoreKind]
 """A library has one store of vectors; the mark of another is 0 as soon as that one is complete."""
 STAGED = "staged"
-"""The holder of changes for a build that is being made."""
+"""The mark of a build that is being made."""
+REFILL_OF_WORDS = "refill of words"
+"""The mark of an index of words that is filled next to the one that serves."""
+MARKS_OF_WORDS = ("lexical", REFILL_OF_WORDS)
 
 Kind = Literal["write", "vectors", "remove", "restore", "correct"]
 
@@ -36,7 +40,7 @@ _PENDING = {
     .limit(bindparam("most"))
     for dense, relevant in ((True, DENSE), (False, LEXICAL))
 }
-APPLIED = delete(changes).where(
+_APPLIED = delete(changes).where(
     changes.c.library == bindparam("of"),
     changes.c.seq <= bindparam("lexical"),
     or_(
@@ -97,21 +101,31 @@ class ChangeLog:
         }
         self._flushed: dict[tuple[str, str], int] = {}
         """The marks that are on disk, of projections that have more in memory."""
-        self._held: dict[tuple[Library, str], int] = {}
 
-    def mark(self, library: Library, projection: Projection) -> int:
-        """Return up to which change a projection is applied; 0 before the first."""
-        return self._rows(library).get(projection, 0)
+    def mark(self, library: Library, name: str) -> int:
+        """Return up to which change an index has everything; 0 before the first."""
+        return self._rows(library).get(name, 0)
 
-    def _rows(self, library: Library) -> dict[str, int]:
+    def has_mark(self, library: Library, name: str) -> bool:
+        """Return whether changes are kept for an index that is no projection."""
+        return name in self._rows(library)
+
+    def _rows(self, library: Library, sql: Connection | None = None) -> dict[str, int]:
+        """Return the marks; with `sql` those that survive a crash, and all that are no projections.
+
+        That is what changes are kept for.
+        """
         with self._lock:
-            return {name: seq for (of, name), seq in self._marks.items() if of == library.value}
+            marks = self._marks if sql is None else self._marks | self._flushed
+            return {name: seq for (of, name), seq in marks.items() if of == library.value}
 
-    def set_mark(
-        self, library: Library, projection: Projection, seq: int, *, flushed: bool = True
-    ) -> None:
-        """A projection has everything up to `seq`, on disk if `flushed`; 0: it holds nothing."""
-        key = (library.value, projection)
+    def set_mark(self, library: Library, name: str, seq: int, *, flushed: bool = True) -> None:
+        """An index has everything up to `seq`, on disk if `flushed`; 0: it holds nothing.
+
+        Changes after it are kept for it. The mark of an index that is no projection lives as long
+        as the process.
+        """
+        key = (library.value, name)
         with self._lock:
             if flushed:
                 self._flushed.pop(key, None)
@@ -119,16 +133,19 @@ class ChangeLog:
                 self._flushed.setdefault(key, self._marks.get(key, 0))
             if self._marks.get(key, 0) != seq:
                 self._marks[key] = seq
-            if projection != "lexical" and seq:
+            if name in get_args(StoreKind) and seq:
                 for other in get_args(StoreKind):
-                    if other != projection and (library.value, other) in self._marks:
+                    if other != name and (library.value, other) in self._marks:
                         self._marks[library.value, other] = 0
 
-    def set_mark_in(
-        self, sql: Connection, library: Library, projection: Projection, seq: int
-    ) -> None:
+    def unmark(self, library: Library, name: str) -> None:
+        """Keep no changes for an index that is no projection."""
+        with self._lock:
+            self._marks.pop((library.value, name), None)
+
+    def set_mark_in(self, sql: Connection, library: Library, name: str, seq: int) -> None:
         """Set a mark, and write it with the others in the caller's transaction."""
-        self.set_mark(library, projection, seq)
+        self.set_mark(library, name, seq)
         self.save_into(sql)
 
     def claim(self, sql: Connection, library: Library) -> Claim | None:  # noqa: ARG002
@@ -157,32 +174,21 @@ class ChangeLog:
             moved = [
                 {"library": key[0], "projection": key[1], "seq": seq}
                 for key, seq in (self._marks | self._flushed).items()
-                if held.get(key, 0) != seq
+                if key[1] in get_args(Projection) and held.get(key, 0) != seq
             ]
         put(sql, watermarks, moved)
 
     def save(self) -> None:
-        """Write watermarks that moved and forget changes that every projection applied."""
+        """Write watermarks that moved and forget changes that every index applied."""
         with self._database.write("watermarks") as sql:
             self.save_into(sql)
             for library in Library:
-                with self._lock:
-                    marks = self._marks | self._flushed
-                    kept = [seq for (of, _), seq in self._held.items() if of is library]
-                applied = max(marks.get((library.value, store), 0) for store in get_args(StoreKind))
-                dense, lexical = min([applied, *kept]), self.mark(library, "lexical")
-                sql.execute(APPLIED, {"of": library.value, "lexical": lexical, "dense": dense})
-
-    def hold(self, library: Library, holder: str, seq: int | None) -> None:
-        """Keep changes after `seq` for a holder that is not on disk, until None."""
-        with self._lock:
-            if seq is None:
-                self._held.pop((library, holder), None)
-            else:
-                self._held[library, holder] = seq
-
-    def holds(self, library: Library, holder: str) -> bool:
-        return (library, holder) in self._held
+                rows = self._rows(library, sql)
+                stores = [rows.get(store, 0) for store in get_args(StoreKind)]
+                kept = [seq for name, seq in rows.items() if name not in get_args(Projection)]
+                dense = min([max(stores), *kept])
+                lexical = min(rows.get("lexical", 0), rows.get(REFILL_OF_WORDS, sys.maxsize))
+                sql.execute(_APPLIED, {"of": library.value, "lexical": lexical, "dense": dense})
 
     def behind(self, stores: Mapping[Library, StoreKind]) -> list[Library]:
         """Return the libraries of which a projection lacks a change that is committed."""

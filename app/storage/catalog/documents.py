@@ -167,8 +167,8 @@ def read_key(library: Library) -> str:
     return f"read_as/{library.value}"
 
 
-class SqliteCatalog:
-    """The read side of the catalog, on snapshots; thread-safe."""
+class Catalog:
+    """The truth, read on snapshots: live documents, unless a revision is named; thread-safe."""
 
     def __init__(self, database: Database, log: ChangeLog, originals: Originals) -> None:
         self._originals = originals
@@ -178,6 +178,10 @@ class SqliteCatalog:
         self._counted = SinceCommit(database, partial(count, database))
 
     def moment(self) -> AbstractContextManager[None]:
+        """Let this thread's reads in the block share one transaction, and counts one moment.
+
+        Each read sees what was written before it. Nothing slow belongs into the block.
+        """
         return self._database.moment()
 
     def passages(self, library: Library, chunk_ids: Sequence[int]) -> dict[int, Passage]:
@@ -231,6 +235,11 @@ class SqliteCatalog:
         return texts
 
     def document(self, library: Library, doc_id: str) -> Document:
+        """Return a live document.
+
+        Raises:
+            NotFound: Unknown in this library.
+        """
         with self._database.read() as sql:
             return live_row(sql, library, doc_id)[1]
 

@@ -1,4 +1,4 @@
-"""Codes for late interaction, kept per chunk in the catalog."""
+"""Keep codes for late interaction in the catalog."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from app.core.errors import InvalidInput
 from app.core.languages import DEFAULT
 from app.core.types import CODES_VERSION, Chunk, Library, PassageCode
 from app.storage.catalog.database import Database, id_list
-from app.storage.catalog.documents import SqliteCatalog
+from app.storage.catalog.documents import Catalog
 from app.storage.catalog.schema import (
     IS_LIVE,
     chunks,
@@ -26,13 +26,14 @@ _LIVE = select(chunks.c.chunk_id).join(documents, IS_LIVE)
 
 
 class PassageCodeStore:
-    """The PassageCodes port on the catalog; thread-safe."""
+    """Codes for late interaction, by chunk; thread-safe."""
 
-    def __init__(self, database: Database, catalog: SqliteCatalog) -> None:
+    def __init__(self, database: Database, catalog: Catalog) -> None:
         self._database = database
         self._catalog = catalog
 
     def codes(self, chunk_ids: Sequence[int]) -> dict[int, PassageCode]:
+        """Return the codes of chunks; those without one are absent."""
         rows = self._database.raw(self._database.dialect.CODES, (id_list(chunk_ids),))
         return {chunk_id: PassageCode(sentences, tokens) for chunk_id, sentences, tokens in rows}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.storage.catalog.database import Database
-from app.storage.catalog.documents import SqliteCatalog
+from app.storage.catalog.documents import Catalog
 from app.storage.catalog.passage_codes import PassageCodeStore
 from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.state import Unlinks
@@ -28,7 +28,7 @@ class Parts:
     originals: Originals
     unlinks: Unlinks
     loader: CatalogLoader
-    catalog: SqliteCatalog
+    catalog: Catalog
     codes: PassageCodeStore
     builds: Builds
     projector: Projector

@@ -1,6 +1,6 @@
 """Re-embed a library: a new build next to the live one, swap, and revert.
 
-The catalog is filled first (`app.ingest.embedding` through a `BuildView`), then the projections are
+The catalog is filled first (`app.ingest.embedding`), then the projections are
 made from it, then one transaction changes the live build. Until that transaction the old build
 serves; after a crash the vectors so far are kept and the projections are made again.
 """
@@ -8,54 +8,23 @@ serves; after a crash the vectors so far are kept and the projections are made a
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from app.core.errors import Conflict
-from app.core.types import Chunk, Fingerprint, FloatArray, Library
+from app.core.types import Fingerprint, Library
 from app.storage.catalog.documents import count
 from app.storage.catalog.vectors import HeldBuild, make_live
 from app.storage.maintenance.parts import Parts
-from app.storage.vectors.library import DenseLibrary, DenseVectorIndex
-from app.storage.writer import CatalogIndexWriter
-
-
-class BuildView(DenseVectorIndex):
-    """Read and write one build; FingerprintMismatch is raised once it takes no vectors any more."""
-
-    def __init__(
-        self, libraries: Mapping[Library, DenseLibrary], writer: CatalogIndexWriter, number: int
-    ) -> None:
-        super().__init__(libraries, number)
-        self._writer = writer
-        self.number = number
-
-    def pending_vectors(
-        self, library: Library, limit: int, order: str = "id", doc_ids: Sequence[str] | None = None
-    ) -> list[Chunk]:
-        return self._writer.pending_vectors(library, limit, order, doc_ids, self.number)
-
-    def write_vectors(
-        self,
-        library: Library,
-        chunk_ids: Sequence[int],
-        vectors: FloatArray,
-        *,
-        wait: bool = True,
-    ) -> None:
-        self._writer.write_vectors(library, chunk_ids, vectors, self.number, wait=wait)
-
-    def apply(self, library: Library) -> None:
-        """Bring the projections up to the last change."""
-        self._writer.apply(library)
+from app.storage.vectors.library import DenseVectorIndex
 
 
 class Reembedding(Parts):
     """Makes another build of a library's vectors, and lets it serve."""
 
-    def view(self, number: int) -> BuildView:
-        """Return a build as its embedder sees it."""
-        return BuildView(self.projector.dense, self.writer, number)
+    def view(self, number: int | None) -> DenseVectorIndex:
+        """Return a search of one build; of the live ones without a number."""
+        return DenseVectorIndex(self.projector.dense, number)
 
     def begin(self, library: Library, fingerprint: Fingerprint) -> HeldBuild:
         """Return the build to fill; remove one of another kind with its files.

@@ -17,6 +17,7 @@ from app.storage.catalog.changes import Change
 from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.rows import Build, DocumentFacts, IdArray, VectorRows, author_key
 from app.storage.catalog.schema import pieces
+from app.storage.follow import Follower
 
 Mask = npt.NDArray[np.bool_]
 
@@ -228,14 +229,21 @@ class CachedBuild:
     The owner serialises the calls that write.
     """
 
-    def __init__(self, build: Build, most: int, loader: CatalogLoader) -> None:
-        """Serve `build`, without a cache above `most` vectors; nothing is read yet."""
+    def __init__(
+        self, build: Build, most: int, limit: Callable[[], int], loader: CatalogLoader
+    ) -> None:
+        """Serve `build`, without a cache above `most` vectors; nothing is read yet.
+
+        The cache holds `limit()` rows at most.
+        """
         self._library = build.library
         self.build = build
         self._most = most
+        self._limit = limit
         self._log = loader.log
         self._loader = loader
-        self._applied = 0
+        mark = f"cache of build {build.number}"
+        self._follower = Follower(loader.log, build.library, mark, self._apply)
         self.cache: VectorCache | None = None
         """The rows; None while there are none in memory."""
 
@@ -243,59 +251,49 @@ class CachedBuild:
     def fits(self) -> bool:
         return self._most > 0 and self._loader.embedded(self.build) <= self._most
 
-    def catch_up(self, limit: int) -> None:
-        """Fill the cache, or apply every new change; hold at most `limit` rows.
-
-        A build that outgrew the limit has no cache.
-        """
+    def catch_up(self) -> None:
+        """Fill the cache, or apply every new change; a build that outgrew it has none."""
         if not self.fits:
             self.release()
             return
         if self.cache is None:
-            self.publish(*self.read(limit))
-        if self.cache is not None:
-            self._follow(self.cache, limit)
+            self.keep_changes()
+            self.cache = self.read()
+        self._follow(self.cache)
 
-    def read(self, limit: int) -> tuple[VectorCache, int]:
-        """Read up to `limit` vectors, and the last change they include, while others write."""
-        applied = self._log.last()
-        self._log.hold(self._library, self._holder, applied)
+    def keep_changes(self) -> None:
+        """Keep the changes from here on, which what is read next may lack."""
+        self._follower.start_at(self._log.last())
+
+    def read(self) -> VectorCache:
+        """Read the vectors, for `cache`, while others write."""
+        limit = self._limit()
         cache = VectorCache(self.build.dimension, min(limit, self._loader.embedded(self.build)))
         for stored in self._loader.all_vectors(self.build, LOAD_BATCH):
             _add(cache, stored, limit)
             if cache.count >= limit:
                 break
-        return cache, applied
+        return cache
 
-    def publish(self, cache: VectorCache, applied: int) -> None:
-        """Let searches use what `read` returned."""
-        self.cache, self._applied = cache, applied
-
-    @property
-    def _holder(self) -> str:
-        return f"cache of build {self.build.number}"
-
-    def _follow(self, cache: VectorCache, limit: int) -> None:
-        while True:
-            for changes in self._log.batches(self._library, self._applied, dense=True):
-                self._apply(cache, changes, limit)
-                self._applied = changes[-1].seq
-            embedded = self._loader.embedded(self.build)
-            # Counted after the last change, and nothing was written while it was.
-            if not self._log.pending(self._library, self._applied, dense=True, limit=1):
-                break
-        self._log.hold(self._library, self._holder, self._applied)
-        if cache.count != min(embedded, limit):
+    def _follow(self, cache: VectorCache) -> None:
+        embedded = self._loader.embedded(self.build)
+        while self._follower.step():
+            embedded = self._loader.embedded(self.build)  # before the look that finds no change
+        if cache.count != min(embedded, self._limit()):
             log.warning(
                 "the cache of %s has %d rows, the catalog %d: filling it again",
                 self._library,
                 cache.count,
                 embedded,
             )
-            self.publish(*self.read(limit))
+            self.keep_changes()
+            self.cache = cache = self.read()
         cache.compact()
 
-    def _apply(self, cache: VectorCache, changes: Sequence[Change], limit: int) -> None:
+    def _apply(self, changes: Sequence[Change]) -> None:
+        if (cache := self.cache) is None:
+            return
+        limit = self._limit()
         for change in changes:
             if change.kind == "correct":
                 cache.describe(self._loader.document_facts(change.doc))
@@ -305,7 +303,7 @@ class CachedBuild:
                 cache.hide(ids)
                 _add(cache, stored, limit)
 
-    def compare(self, limit: int) -> list[str]:
+    def compare(self) -> list[str]:
         """Return differences of cache and catalog, a line a chunk; empty without cache."""
         cache = self.cache
         if cache is None:
@@ -316,14 +314,14 @@ class CachedBuild:
         wrong = [
             f"chunk {chunk_id} is cached but has no vector" for chunk_id in sorted(held - wanted)
         ]
-        if len(held) < min(len(wanted), limit):
+        if len(held) < min(len(wanted), self._limit()):
             wrong += [f"chunk {chunk_id} is not cached" for chunk_id in sorted(wanted - held)]
         return wrong
 
     def release(self) -> None:
         """Free the memory; changes are no longer kept for it."""
         self.cache = None
-        self._log.hold(self._library, self._holder, None)
+        self._follower.end()
 
 
 def _add(cache: VectorCache, stored: VectorRows, limit: int) -> None:

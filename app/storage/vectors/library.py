@@ -15,6 +15,7 @@ from app.core.vectors import nearest
 from app.storage.catalog.changes import STAGED, BuildState
 from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.rows import Build, VectorRows
+from app.storage.follow import Follower
 from app.storage.options import IndexOptions
 from app.storage.vectors.cache import FILLED_AT_ONCE, CachedBuild, VectorCache
 from app.storage.vectors.port import VectorStore
@@ -46,8 +47,8 @@ class Staged:
     """A complete build that follows the changes while another one serves."""
 
     cached: CachedBuild
-    applied: int = 0
-    """The last change that its collection has."""
+    follower: Follower
+    """Of its collection."""
     whole: bool = False
     """Whether the collection holds everything; if not, it is filled after the take-over."""
 
@@ -106,7 +107,7 @@ class DenseLibrary:
     def search(
         self, query: FloatArray, k: int, filters: Filters | None, build: int | None = None
     ) -> list[Scored]:
-        """Return up to k chunks, as `VectorIndex.search`.
+        """Return up to k chunks by cosine distance, ascending.
 
         Args:
             query: float32 `[dim]`, norm 1.
@@ -152,9 +153,10 @@ class DenseLibrary:
     def _store_of(self, serving: CachedBuild) -> tuple[bool, int]:
         """Return whether the store holds a build, and the last change that it has."""
         staged = self._staged
-        held = staged if staged is not None and staged.cached is serving else self.replica
-        applied = held.applied
-        return held.whole and (applied > 0 or not self.replica.shared), applied  # else being filled
+        if staged is not None and staged.cached is serving:
+            return staged.whole, staged.follower.applied
+        whole, applied = self.replica.whole, self.replica.applied
+        return whole and (applied > 0 or not self.replica.shared), applied  # else being filled
 
     def _nearest(
         self, serving: CachedBuild, query: FloatArray, k: int, filters: Filters | None
@@ -268,7 +270,7 @@ class DenseLibrary:
                 serving = self._serving = self._cached(build)
             at_once = self._follows is not False or self._loader.embedded(build) <= FILLED_AT_ONCE
             if serving.cache is not None or at_once:
-                serving.catch_up(self.replica.limit)
+                serving.catch_up()
         if self._follows:
             try:
                 self.replica.follow()
@@ -280,29 +282,31 @@ class DenseLibrary:
 
     def _cached(self, build: Build) -> CachedBuild:
         most = self._options.vector_cache_vectors
-        return CachedBuild(build, most, self._loader)
+        return CachedBuild(build, most, lambda: self.replica.limit, self._loader)
 
     def fill_cache(self) -> None:
         """Fill the cache when `catch_up` found it too large to be filled in its turn."""
-        serving = self._serving
-        if serving is None or serving.cache is not None or not serving.fits:
-            return
-        read = serving.read(self.replica.limit)
+        with self._lock:
+            serving = self._serving
+            if serving is None or serving.cache is not None or not serving.fits:
+                return
+            serving.keep_changes()
+        cache = serving.read()
         with self._lock:
             if self._serving is serving and serving.cache is None:
-                serving.publish(*read)
-                serving.catch_up(self.replica.limit)
+                serving.cache = cache
+                serving.catch_up()
 
     def compare_cache(self) -> list[str]:
         """Return how the cache differs from the catalog, one line a chunk."""
         with self._lock:
-            return self._serving.compare(self.replica.limit) if self._serving else []
+            return self._serving.compare() if self._serving else []
 
     def refill_cache(self) -> None:
         with self._lock:
             if self._serving is not None:
                 self._serving.release()
-                self._serving.catch_up(self.replica.limit)
+                self._serving.catch_up()
 
     def compact_cache(self) -> None:
         """Take hidden rows out of memory."""
@@ -325,28 +329,24 @@ class DenseLibrary:
         Returns:
             Whether it was completed.
         """
-        self._log.hold(self._library, STAGED, self._log.last())
-        staged = Staged(self._cached(build))
-        staged.cached.catch_up(self.replica.limit)
+        staged = Staged(self._cached(build), self.replica.follower(build, STAGED))
+        staged.follower.start_at(self._log.last())
+        staged.cached.catch_up()
         if self.replica.whole:
             try:
-                applied = self.replica.fill(build, stop)
-                staged.applied, staged.whole = applied or 0, applied is not None
+                staged.whole = self.replica.fill(build, stop, STAGED) is not None
             except IndexDamaged:
                 self._lose_store(staged)
         self._staged = staged
         return not stop.is_set()
 
     def _follow_staged(self, staged: Staged) -> None:
-        build, replica = staged.cached.build, self.replica
-        staged.cached.catch_up(replica.limit)
+        staged.cached.catch_up()
         if not staged.whole:
             return
         try:
-            for changes in self._log.batches(self._library, staged.applied, dense=True):
-                replica.apply(build, changes)
-                staged.applied = changes[-1].seq
-            replica.store.flush(replica.collection(build), at_once=True)
+            staged.follower.catch_up()
+            staged.follower.flush(staged.follower.applied, at_once=True)
         except IndexDamaged:
             self._lose_store(staged)
 
@@ -360,7 +360,7 @@ class DenseLibrary:
         live = self._serving
         if staged is not None and (live is None or live.build.number != staged.cached.build.number):
             staged.cached.release()
-        self._log.hold(self._library, STAGED, None)
+        self._log.unmark(self._library, STAGED)
 
     def take_over(self, commit: Callable[[int], None]) -> None:
         """Make the staged build live.
@@ -378,7 +378,7 @@ class DenseLibrary:
             self.replica.flush()
             before = self.replica.applied
             try:
-                commit(staged.applied if staged.whole else 0)
+                commit(staged.follower.applied if staged.whole else 0)
             except BaseException:
                 self._log.set_mark(self._library, self.replica.kind, before)
                 raise
@@ -422,20 +422,22 @@ def _scored(query: FloatArray, stored: VectorRows, k: int) -> list[Scored]:
 
 
 class DenseVectorIndex:
-    """The VectorIndex port over both libraries, or over the build that queries are embedded for."""
+    """The vectors of both libraries, or those of the build that queries are embedded for."""
 
     def __init__(self, libraries: Mapping[Library, DenseLibrary], build: int | None = None) -> None:
         """Search `libraries`: the vectors of this build only; None takes those that are live."""
         self._libraries = libraries
-        self._build = build
+        self.build = build
 
     def search(
         self, library: Library, query: FloatArray, k: int, filters: Filters | None = None
     ) -> list[Scored]:
-        return self._libraries[library].search(query, k, filters, self._build)
+        return self._libraries[library].search(query, k, filters, self.build)
 
     def fetch(self, library: Library, chunk_ids: Sequence[int]) -> dict[int, FloatArray]:
-        return self._libraries[library].fetch(chunk_ids, self._build)
+        """Return stored rows `[dim]`; ids without a vector are absent."""
+        return self._libraries[library].fetch(chunk_ids, self.build)
 
     def count(self, library: Library) -> int:
+        """Return how many vectors can be searched."""
         return self._libraries[library].count

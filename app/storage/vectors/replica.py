@@ -16,6 +16,7 @@ from app.storage.catalog.changes import BuildState, Change
 from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.rows import Build, VectorRows
 from app.storage.catalog.schema import pieces
+from app.storage.follow import Follower
 from app.storage.options import MOST_VECTORS, IndexOptions
 from app.storage.vectors.port import SharedStore, Stamps, VectorStore
 
@@ -50,7 +51,7 @@ RANGE = 10_000
 """Ids that are compared at a time, under the lock of those who bring changes."""
 
 REFILL = "refill of vectors"
-"""Who keeps the changes that come while a collection is filled next to the one that serves."""
+"""The mark of a collection that is being filled."""
 
 
 class Replica:
@@ -120,33 +121,32 @@ class Replica:
             build = self._loader.live_build(self._library)
             if build is None or not self.whole:
                 return False
-            applied = self.applied
-            if self.shared and not applied:
+            if self.shared and not self.applied:
                 return False  # what the log has is not all that the collection lacks
-            changes = self._log.pending(self._library, applied, dense=True, limit=STEP_CHANGES)
-            if changes:
-                try:
-                    self.apply(build, changes)
-                    self._flush(build, changes[-1].seq, at_once=False)
-                except IndexDamaged:
-                    self.whole = False
-                    raise
-            return bool(changes)
+            try:
+                return self.follower(build, self.kind).step(STEP_CHANGES)
+            except IndexDamaged:
+                self.whole = False
+                raise
 
     def flush(self) -> None:
         """Make what the collection was told durable."""
         with self.lock:
             build = self._loader.live_build(self._library)
             if build is not None and (applied := self.applied):
-                self._flush(build, applied, at_once=True)
+                self.follower(build, self.kind).flush(applied, at_once=True)
 
-    def _flush(self, build: Build, applied: int, *, at_once: bool) -> None:
-        flushed = self.store.flush(self.collection(build), at_once=at_once)
-        self._log.set_mark(self._library, self.kind, applied, flushed=flushed)
+    def follower(self, build: Build, mark: str, name: str = "") -> Follower:
+        """Return what brings a build's collection, or the one of this name, in step."""
+        name = name or self.collection(build)
 
-    def apply(self, build: Build, changes: Sequence[Change], name: str = "") -> None:
-        """Bring a build's collection, or the one of this name, through some changes."""
-        name, limit = name or self.collection(build), self.limit
+        def flush(at_once: bool) -> bool:
+            return self.store.flush(name, at_once=at_once)
+
+        return Follower(self._log, self._library, mark, partial(self._apply, build, name), flush)
+
+    def _apply(self, build: Build, name: str, changes: Sequence[Change]) -> None:
+        limit = self.limit
         fits = self._loader.embedded(build) <= limit
         ids = list(dict.fromkeys(i for change in changes for i in change.ids))
         corrected = [change.doc for change in changes if change.kind == "correct"]
@@ -165,20 +165,22 @@ class Replica:
             stamps = Stamps(build.embedding_model, of)
             self.store.upsert(name, stored.chunk_ids[:room], stored.rows[:room], stamps)
 
-    def fill(self, build: Build, stop: threading.Event) -> int | None:
+    def fill(self, build: Build, stop: threading.Event, mark: str = REFILL) -> int | None:
         """Fill a build's collection from the catalog, a batch at a time.
 
         In a store that others search, it is filled next to the one that serves, and exchanged. The
-        caller sees to it that the changes which come meanwhile are kept.
+        mark keeps the changes that come meanwhile.
 
         Returns:
             The last change that it includes; None when `stop` was set first.
         """
-        name, applied, limit = self.collection(build), self._log.last(), self.limit
+        name, limit = self.collection(build), self.limit
         total = min(self._loader.embedded(build), limit)
         self.rebuilding = BuildState("rebuilding", 0, total)
         shared = self.store if isinstance(self.store, SharedStore) else None
         filled = shared.beside(name) if shared else name
+        filling = self.follower(build, mark, filled)
+        filling.start_at(self._log.last())
         self._loader.analyse()
         try:
             self.store.drop(filled)
@@ -195,12 +197,13 @@ class Replica:
             self.store.flush(filled, at_once=True)
             if shared:
                 with self.lock:
-                    for changes in self._log.batches(self._library, applied, dense=True):
-                        self.apply(build, changes, filled)
+                    filling.catch_up()
                     shared.switch(name, filled)
-            return applied
+            return filling.applied
         finally:
             self.rebuilding = None
+            if mark == REFILL:
+                filling.end()
 
     def _sample(self, build: Build, n: int) -> FloatArray:
         """Return about n vectors of a build, spread over all."""
@@ -255,7 +258,7 @@ class Replica:
                 if stop.is_set() or not self._unfound(build, set()):
                     return
             log.error("%s: it is filled again next to the one that serves", problem)
-            self._fill_beside(build, stop)
+            self.fill(build, stop)
 
     def trouble(self) -> str:
         """Return `problem`, or the error of the store when it is asked."""
@@ -285,14 +288,7 @@ class Replica:
         with self._filling:
             build = self._loader.live_build(self._library)
             if build is not None and self.applied:
-                self._fill_beside(build, stop)
-
-    def _fill_beside(self, build: Build, stop: threading.Event) -> None:
-        self._log.hold(self._library, REFILL, self._log.last())
-        try:
-            self.fill(build, stop)
-        finally:
-            self._log.hold(self._library, REFILL, None)
+                self.fill(build, stop)
 
     def delete_others(self, keep: Sequence[Build]) -> None:
         """Remove every collection of the library except those of these builds."""

@@ -33,11 +33,11 @@ class WordIndex(Protocol):
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """Return the languages of the documents, that of most chunks first."""
+        """Return the languages of the documents, that of most chunks first; never empty."""
         ...
 
     def search(self, text: str, k: int, filters: Filters | None) -> list[Scored]:
-        """Return up to k chunks by BM25, descending, ties by chunk id."""
+        """Return up to k chunks by BM25, descending, ties by chunk id; any text is a query."""
         ...
 
     def score(self, text: str, chunk_ids: Sequence[int]) -> dict[int, float]:
@@ -49,7 +49,10 @@ class WordIndex(Protocol):
         ...
 
     def near(self, token: str, edits: int, k: int) -> list[int]:
-        """Return up to k chunks with a token within `edits` of this one, by id."""
+        """Return up to k chunks with a token within `edits`, 0 to 2, of a stemmed one, by id.
+
+        In body or title; swapping two neighbouring letters is one edit.
+        """
         ...
 
     def ids(self) -> list[int]:
@@ -132,7 +135,7 @@ def is_shared(index: WordIndex) -> TypeGuard[SharedWords]:
     return hasattr(type(index), "beside")
 
 
-# Search the lexical index of each library: the LexicalIndex port.
+# Search the index of words of each library.
 
 NAMED = 500
 """Most documents that a search for words names one by one: of more, ranking 1.25 times the passages
@@ -140,7 +143,7 @@ of which the filter leaves enough is faster (evaluation/reports/labels.md)."""
 
 
 class LibraryWords:
-    """The LexicalIndex port over one index per library."""
+    """BM25 over title, section and body of a library; what methods return, see `WordIndex`."""
 
     def __init__(self, indexes: Mapping[Library, WordIndex], loader: CatalogLoader) -> None:
         """Search `indexes`; `loader` knows which documents have tags and own metadata."""

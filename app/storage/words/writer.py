@@ -14,6 +14,7 @@ from app.storage.catalog.changes import BuildState, Change, Claim
 from app.storage.catalog.documents import count
 from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.rows import LexicalDocument
+from app.storage.follow import Follower
 from app.storage.words.port import WordIndex
 
 log = logging.getLogger(__name__)
@@ -48,6 +49,7 @@ class LexicalWriter:
         self._indexes = indexes
         self._log = loader.log
         self._loader = loader
+        self._follower = Follower(loader.log, library, "lexical", self._replay)
         self._writing = loader.database.writers
         self.rebuilding: BuildState | None = None
         """Progress of a running rebuild."""
@@ -143,10 +145,7 @@ class LexicalWriter:
         """Replay changes that the index lacks: after a crash, a full disk, no new text."""
         with self._writing:
             self.settle()  # what it commits is not pending any more
-            applied = self._log.mark(self._library, "lexical")
-            for changes in self._log.batches(self._library, applied, dense=False):
-                self._replace(gone_by(changes))
-                self._log.set_mark(self._library, "lexical", changes[-1].seq)
+            self._follower.catch_up()
 
     def compare(self, *, old: bool) -> None:  # noqa: ARG002  # nothing else writes here
         """Make the index again where it holds another number of chunks than the catalog.
@@ -198,6 +197,9 @@ class LexicalWriter:
                 self._replace(dict.fromkeys(docs, ()))
             done += len(docs)
             yield done
+
+    def _replay(self, changes: Sequence[Change]) -> None:
+        self._replace(gone_by(changes))
 
     def _replace(
         self, docs: Mapping[int, Sequence[int]], index: WordIndex | None = None

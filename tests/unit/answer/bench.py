@@ -1,4 +1,4 @@
-"""A service over fakes, with everything it touched at hand."""
+"""A service over a store of a few passages, with everything it touched at hand."""
 
 from __future__ import annotations
 
@@ -14,19 +14,30 @@ from app.answer.service import RAGService
 from app.answer.writing import AnswerWriter
 from app.core.cancel import CancelToken
 from app.core.ports import Embedder
-from app.core.types import Answer, AnswerEvent, FinalEvent, Library, NoticeCode, Passage, Question
+from app.core.trace import Trace
+from app.core.types import (
+    Answer,
+    AnswerEvent,
+    FinalEvent,
+    Library,
+    Notice,
+    NoticeCode,
+    Passage,
+    Question,
+)
 from app.generation.context import TokenCalibrator
 from app.generation.grounding import Grounder
 from app.generation.prompts import GenerationOptions, PromptLibrary
 from app.generation.quoting import ExtractiveGenerator
-from app.retrieval.request import RetrievalOptions
+from app.retrieval.pipeline import Retriever
+from app.retrieval.request import Retrieval, RetrievalOptions, SearchRequest
 from app.storage.catalog.answers import AnswerStore, ConversationStore
 from app.storage.catalog.database import Database
 from app.storage.catalog.state import ModelStore
+from app.storage.store import IndexStore
 from tests.fakes.embedders import HashEmbedder
 from tests.fakes.generators import FixedModels
-from tests.fakes.retrievers import PassageCatalog, WordRetriever, passage
-from tests.stores import catalog_database
+from tests.stores import catalog_database, passage, shelved
 
 PROMPTS = PromptLibrary.load()
 
@@ -47,6 +58,21 @@ DUARTE = passage(
 )
 
 
+class NotedRetriever(Retriever):
+    """Keeps every request."""
+
+    requests: list[SearchRequest]
+
+    @property
+    def queries(self) -> list[str]:
+        """The texts that were searched, in order."""
+        return [request.text for request in self.requests]
+
+    def retrieve(self, request: SearchRequest, trace: Trace) -> Retrieval:
+        self.requests.append(request)
+        return super().retrieve(request, trace)
+
+
 @dataclass
 class Bench:
     """What a test sets up, and what the service did with it."""
@@ -54,17 +80,23 @@ class Bench:
     passages: list[Passage] = field(default_factory=lambda: [COPPER, TIDES, DUARTE])
     models: FixedModels = field(default_factory=FixedModels)
     options: AnswerOptions = field(default_factory=AnswerOptions)
-    embedder: Embedder | None = field(default_factory=HashEmbedder)
-    database: Database = field(default_factory=catalog_database)
+    embedder: Embedder | None = field(default_factory=lambda: HashEmbedder(256))
     generation: GenerationOptions = field(default_factory=lambda: GenerationOptions(max_tokens=256))
     rarity: dict[str, int] = field(default_factory=dict)
     """Chunks that hold a stemmed token."""
     touched: list[Library] = field(default_factory=list)
     """Libraries whose shelf was asked for, in order."""
+    notices: tuple[Notice, ...] = ()
+    """Said at every search."""
+    store: IndexStore | None = None
+    """That of the passages, unless a test brings one that it writes to."""
+    fallback: bool = True
+    """Whether the nearest passages are returned where none is near enough."""
+    database: Database = field(default_factory=catalog_database)
     answers: AnswerStore = field(init=False)
     conversations: ConversationStore = field(init=False)
     known: ModelStore = field(init=False)
-    retriever: WordRetriever = field(init=False)
+    retriever: NotedRetriever = field(init=False)
     memory: ConversationMemory = field(init=False)
     service: RAGService = field(init=False)
 
@@ -72,14 +104,22 @@ class Bench:
         self.answers = AnswerStore(self.database)
         self.conversations = ConversationStore(self.database)
         self.known = ModelStore(self.database)
-        self.retriever = WordRetriever(self.passages)
-        self.retriever.passages = self.passages  # the same list: tests add and remove
+        store = self.store or shelved(*self.passages, embedder=self.embedder)
+        self.retriever = NotedRetriever(
+            store.catalog,
+            store.vectors,
+            store.lexical,
+            self.embedder,
+            RetrievalOptions(enable_fallback=self.fallback),
+            remarks=lambda: self.notices,
+        )
+        self.retriever.requests = []
         self.memory = ConversationMemory(self.conversations, self.options)
         self.service = RAGService(
-            catalog=PassageCatalog(self.passages),
+            catalog=store.catalog,
             models=self.models,
             research=Research(
-                PassageCatalog(self.passages),
+                store.catalog,
                 self.searcher_for,
                 AnswerWriter(
                     ExtractiveGenerator(),

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 
 from app.answer.checking import CheckService
-from app.answer.search import LibrarySearcher
-from app.core.trace import Trace
 from app.generation.prompts import GenerationOptions
-from app.retrieval.request import Retrieval, SearchRequest
+from tests.unit.answer.bench import Bench
 from tests.unit.generation.passages import evidence
 
 NORMANS = (
@@ -18,20 +17,14 @@ WARSAW = (
 )
 
 
-class _AllPassages:
-    """Finds every passage for every search."""
-
-    def __init__(self) -> None:
-        self.asked: list[str] = []
-
-    def retrieve(self, request: SearchRequest, trace: Trace) -> Retrieval:
-        self.asked.append(request.text)
-        return Retrieval(tuple(item.hit for item in evidence(NORMANS, WARSAW, start=100)))
+def public() -> Bench:
+    """Return a public library of two documents whose text begins at character 100."""
+    return Bench(passages=[item.hit.passage for item in evidence(NORMANS, WARSAW, start=100)])
 
 
-def service(found: _AllPassages | None = None) -> CheckService:
-    searcher = LibrarySearcher(found or _AllPassages(), None)
-    return CheckService(searcher_for=lambda _: searcher, options=GenerationOptions())
+def service(bench: Bench | None = None, prompts: Sequence[str] = ()) -> CheckService:
+    searcher_for = (bench or public()).searcher_for
+    return CheckService(searcher_for=searcher_for, options=GenerationOptions(), prompts=prompts)
 
 
 def test_a_text_is_checked_against_another_with_offsets_in_it() -> None:
@@ -61,7 +54,7 @@ def test_a_text_is_checked_against_another_with_offsets_in_it() -> None:
 
 
 def test_a_text_is_checked_against_a_library_with_the_document_and_its_characters() -> None:
-    found = _AllPassages()
+    found = public()
     report = service(found).in_libraries(
         "Warsaw is the capital of Poland. Rollo swore fealty in 912.", "public"
     )
@@ -73,20 +66,23 @@ def test_a_text_is_checked_against_a_library_with_the_document_and_its_character
     assert (
         second.citations[0].quote == "Their leader Rollo swore fealty to King Charles III in 911."
     )
-    assert sorted(found.asked) == ["Rollo swore fealty in 912.", "Warsaw is the capital of Poland."]
+    assert sorted(found.retriever.queries) == [
+        "Rollo swore fealty in 912.",
+        "Warsaw is the capital of Poland.",
+    ]
 
 
 def test_a_text_without_claims_searches_nothing() -> None:
-    found = _AllPassages()
+    found = public()
     assert [one.verdict for one in service(found).in_libraries("# Warsaw\n", "all").sentences] == [
         "no_claim"
     ]
-    assert found.asked == []
+    assert found.retriever.queries == []
 
 
 def test_a_better_source_is_named_where_the_given_one_does_not_hold() -> None:
     text = "Warsaw stands on the Vistula. Rollo swore fealty in 911. Bananas ripen in Ecuador."
-    found = _AllPassages()
+    found = public()
     checker = service(found)
     report = checker.with_better(checker.against(text, WARSAW), "public")
     held, elsewhere, nowhere = report.sentences
@@ -96,15 +92,14 @@ def test_a_better_source_is_named_where_the_given_one_does_not_hold() -> None:
     assert elsewhere.better.quote.startswith("Their leader Rollo swore fealty")
     assert elsewhere.better.doc_id
     assert nowhere.better is None
-    assert sorted(found.asked) == ["Bananas ripen in Ecuador.", "Rollo swore fealty in 911."]
+    assert sorted(found.retriever.queries) == [
+        "Bananas ripen in Ecuador.",
+        "Rollo swore fealty in 911.",
+    ]
 
 
 def test_a_sentence_that_repeats_the_instructions_is_never_supported() -> None:
     told = "Answer only from the passages between the marks."
-    checker = CheckService(
-        searcher_for=lambda _: LibrarySearcher(_AllPassages(), None),
-        options=GenerationOptions(),
-        prompts=[told],
-    )
+    checker = service(prompts=[told])
     report = checker.against(f"{told} Warsaw stands on the Vistula.", f"{told} {WARSAW}")
     assert [one.verdict for one in report.sentences] == ["not_found", "supported"]

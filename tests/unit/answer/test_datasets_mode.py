@@ -8,7 +8,7 @@ from app.answer.modes import inventory, scan
 from app.answer.strategies import numbered
 from app.core.types import Evidence, Hit
 from app.generation.prompts import REFUSAL
-from tests.fakes.retrievers import passage
+from tests.stores import passage
 from tests.unit.answer.bench import Bench, papers
 
 
@@ -60,7 +60,7 @@ def test_the_inventory_cites_every_entry_and_the_citations_hold() -> None:
     bench = Bench(
         passages=[
             passage(
-                "We evaluate data on CIFAR-10 [12]. Code is at https://github.com/example/tides.",
+                "We evaluate data on CIFAR-10 [12]. Data is at https://github.com/example/tides.",
                 key="a",
             ),
             passage("The Cranfield test collection has data of 1,400 abstracts.", key="b"),
@@ -72,7 +72,7 @@ def test_the_inventory_cites_every_entry_and_the_citations_hold() -> None:
         "- **CIFAR-10**: We evaluate data on CIFAR-10 [1].\n"
         "- **Cranfield**: The Cranfield test collection has data of 1,400 abstracts [2].\n\n"
         "### Where data can be had\n\n"
-        "- **https://github.com/example/tides**: Code is at https://github.com/example/tides [1]."
+        "- **https://github.com/example/tides**: Data is at https://github.com/example/tides [1]."
     )
     entries = [sentence for sentence in answer.sentences if sentence.text.startswith("- ")]
     assert [sentence.verdict for sentence in entries] == ["supported"] * 3

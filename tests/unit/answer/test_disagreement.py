@@ -5,7 +5,7 @@ import pytest
 from app.answer.disagreement import disagreements, figures_by_unit
 from app.answer.strategies import numbered
 from app.core.types import Evidence, Hit, Library, Question
-from tests.fakes.retrievers import passage
+from tests.stores import passage
 from tests.unit.answer.bench import Bench
 
 

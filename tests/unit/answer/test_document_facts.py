@@ -8,7 +8,7 @@ import pytest
 
 from app.answer.document_facts import FactWish, fact_wish, which_documents
 from app.core.types import Library, Passage
-from tests.fakes.retrievers import passage
+from tests.stores import passage
 from tests.unit.answer.bench import Bench, papers
 
 
@@ -128,8 +128,8 @@ def test_documents_are_listed_each_with_its_own_words() -> None:
     answer = both.ask(papers("Which documents do you have?"))
     assert answer.status == "answered"
     assert answer.text.startswith("2 documents:\n")
-    assert "- Harbour handbook (handbook.docx): Handbook of the harbour [1]." in answer.text
-    assert "Tide tables (tides.txt): The tide tables hold for the north quay [2]." in answer.text
+    assert "- Harbour handbook (handbook.docx): Handbook of the harbour [2]." in answer.text
+    assert "Tide tables (tides.txt): The tide tables hold for the north quay [1]." in answer.text
     assert len(answer.sentences) == 2
     assert [stage.name for stage in answer.trace.stages][-1] == "catalog"
     one = both.ask(papers("Which documents are about the tide tables?"))

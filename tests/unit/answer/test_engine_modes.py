@@ -5,7 +5,7 @@ import pytest
 from app.core.types import Answer, Filters, Mode, ModelProfile, QuoteEvent, SourcesEvent
 from app.generation.comparisons import NOT_FOUND, POINTS
 from tests.fakes.generators import FixedModels, ScriptedGenerator
-from tests.fakes.retrievers import passage
+from tests.stores import passage
 from tests.unit.answer.bench import Bench, codes, final, papers
 
 TEA = passage(
@@ -94,7 +94,7 @@ def test_what_no_passage_says_is_marked_as_not_found() -> None:
 
 
 def test_documents_are_compared_where_no_things_are_named() -> None:
-    answer = checked(ask("Compare the caffeine in a cup", "compare"))
+    answer = checked(ask("Compare the milligrams of caffeine in a cup", "compare"))
     assert "| Tea | A cup of tea" in answer.text
     assert "| Coffee | A cup of coffee" in answer.text
 

@@ -7,8 +7,7 @@ from app.answer.options import AnswerOptions
 from app.answer.records import AnswerJournal
 from app.core.types import Answer, Library, Question
 from app.storage.catalog.answers import AnswerStore
-from tests.fakes.retrievers import passage
-from tests.stores import catalog_database, kept_answers
+from tests.stores import catalog_database, kept_answers, passage
 from tests.unit.answer.bench import Bench, papers
 
 QUESTION = "What is the melting point of copper?"

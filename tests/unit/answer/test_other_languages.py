@@ -14,7 +14,7 @@ from app.answer.summaries import summary_wish
 from app.core.languages import LANGUAGES
 from app.core.types import Answer, FinalEvent, Heading, Question, TokenEvent
 from app.generation.prompts import REFUSAL
-from tests.fakes.retrievers import passage
+from tests.stores import passage
 
 GREETINGS = {
     "en": "Hello!",

@@ -26,7 +26,7 @@ from app.core.types import (
     Usage,
 )
 from app.core.vocabulary import from_json, json_values
-from tests.fakes.retrievers import passage
+from tests.stores import passage
 
 QUERY_RESPONSE = set(
     "answer_id conversation_id answer status generator embedder library query_mode"

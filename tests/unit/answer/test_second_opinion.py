@@ -4,15 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from app.answer.checking import MOST_JUDGED, CheckService, SecondOpinion, read_verdict
-from app.answer.search import LibrarySearcher
+from app.answer.checking import MOST_JUDGED, SecondOpinion, read_verdict
 from app.core.cancel import CancelToken
 from app.core.errors import InvalidInput, ModelNotInstalled, ProviderTimeout
 from app.core.types import CheckReport, SecondVerdict
-from app.generation.prompts import GenerationOptions
 from tests.fakes.generators import FixedModels, ScriptedGenerator
 from tests.unit.answer.bench import PROMPTS
-from tests.unit.answer.test_checking import WARSAW, _AllPassages
+from tests.unit.answer.test_checking import WARSAW, service
 
 TEXT = (
     "# Poland\n\nWarsaw stands on the Vistula. Warsaw is 310 km from the Baltic Sea. Bananas ripen."
@@ -20,9 +18,7 @@ TEXT = (
 
 
 def _report() -> CheckReport:
-    searcher = LibrarySearcher(_AllPassages(), None)
-    service = CheckService(searcher_for=lambda _: searcher, options=GenerationOptions())
-    return service.against(TEXT, WARSAW)
+    return service().against(TEXT, WARSAW)
 
 
 def test_a_model_is_asked_for_each_sentence_with_a_place_and_shown_next_to_ours() -> None:

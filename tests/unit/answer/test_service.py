@@ -24,6 +24,7 @@ from app.core.errors import (
 from app.core.types import (
     Answer,
     Hit,
+    Library,
     MetaEvent,
     ModelProfile,
     Notice,
@@ -37,8 +38,7 @@ from app.core.types import (
 )
 from app.generation.prompts import REFUSAL, GenerationOptions
 from tests.fakes.generators import FixedModels, ScriptedGenerator
-from tests.fakes.retrievers import passage
-from tests.stores import kept_answers
+from tests.stores import OpenWriter, kept_answers, passage
 from tests.unit.answer.bench import (
     COPPER,
     DUARTE,
@@ -97,7 +97,7 @@ def test_an_answer_says_how_it_came_to_be() -> None:
     assert answer.usage.prompt_tokens == answer.trace.context.seen
     assert [stage.name for stage in answer.trace.stages] == [
         "intent",
-        "search",
+        *"embed search complete fusion read rerank cutoff diversity".split(),
         "quote",
         "memory",
         "generate",
@@ -216,8 +216,7 @@ def test_a_refusal_with_a_cited_answer_after_it_is_no_refusal() -> None:
 
 
 def test_nothing_found_abstains_without_a_model_call() -> None:
-    bench = Bench(models=FixedModels(ScriptedGenerator()))
-    bench.retriever.fallback = False
+    bench = Bench(models=FixedModels(ScriptedGenerator()), fallback=False)
     answer = bench.ask(papers("Who won the regatta?"))
     assert (answer.status, answer.trace.llm_calls) == ("abstained", 0)
 
@@ -247,15 +246,16 @@ def test_a_question_its_mode_or_the_configuration_says_how_the_model_works() -> 
 
 
 def test_an_empty_library_is_said_without_a_model_call() -> None:
-    bench = Bench(passages=[], models=FixedModels(ScriptedGenerator()))
+    writer = OpenWriter()
+    bench = Bench(store=writer.opened, models=FixedModels(ScriptedGenerator()))
     answer = bench.ask(papers(QUESTION, strategy="hyde"))
     assert (answer.status, answer.text, codes(answer)) == ("abstained", REFUSAL, ["library_empty"])
     assert "documind samples" in answer.notices[0].message
     assert bench.retriever.requests == []
-    bench.passages.append(COPPER)
+    writer.shelve([COPPER], bench.embedder)
     bench.models.model = None
     assert bench.ask(papers(QUESTION)).status == "answered"
-    bench.passages.clear()
+    writer.delete(Library.PAPERS, COPPER.document.doc_id)
     assert codes(bench.ask(papers(QUESTION))) == ["library_empty"]
 
 
@@ -362,8 +362,8 @@ def test_a_hosted_model_is_said() -> None:
     ).ask(papers(QUESTION))
     assert codes(answer) == ["hosted_provider"]
     assert "groq:llama" in answer.notices[0].message
-    unasked = Bench(models=FixedModels(ScriptedGenerator(name="groq:llama"), hosted=True))
-    unasked.retriever.fallback = False
+    groq = FixedModels(ScriptedGenerator(name="groq:llama"), hosted=True)
+    unasked = Bench(models=groq, fallback=False)
     assert codes(unasked.ask(papers("Who won the regatta?"))) == []
 
 
@@ -488,8 +488,7 @@ def test_instructions_in_a_passage_that_a_model_reads_are_said() -> None:
     ["vectors_missing", "index_rebuilding", "filter_matched_nothing", "embedder_unavailable"],
 )
 def test_what_retrieval_says_is_passed_on(code: str) -> None:
-    bench = Bench()
-    bench.retriever.notices = (Notice(code, "because"),)  # type: ignore[arg-type]  # parametrised over the literal
+    bench = Bench(notices=(Notice(code, "because"),))  # type: ignore[arg-type]  # parametrised over the literal
     assert codes(bench.ask(papers(QUESTION))) == [code]
 
 

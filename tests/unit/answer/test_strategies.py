@@ -18,7 +18,7 @@ from app.generation.prompts import REFUSAL
 from app.retrieval.request import Retrieval
 from tests.fakes.embedders import HashEmbedder
 from tests.fakes.generators import FixedModels, ScriptedGenerator, with_probabilities
-from tests.fakes.retrievers import passage
+from tests.stores import passage
 from tests.unit.answer.bench import Bench, codes, papers
 
 QUESTION = "What is the melting point of copper?"
@@ -49,7 +49,7 @@ def test_hyde_searches_with_the_vector_of_a_written_passage() -> None:
         QUESTION,
         QUESTION,
     ]  # the question's own search, then with the passage's vector
-    embedder = HashEmbedder()
+    embedder = HashEmbedder(256)
     rows = [
         embedder.embed_passages(["Copper melts at about one thousand degrees."])[0],
         embedder.embed_query(QUESTION),
@@ -235,7 +235,8 @@ def test_a_useless_reply_degrades_to_the_baseline(strategy: Strategy, reply: str
 
 def test_hyde_without_an_embedder_degrades_without_a_call() -> None:
     bench = Bench(models=FixedModels(ScriptedGenerator(REPLY), ScriptedGenerator()), embedder=None)
-    assert codes(bench.ask(papers(QUESTION, strategy="hyde"))) == ["strategy_degraded"]
+    answer = bench.ask(papers(QUESTION, strategy="hyde"))
+    assert codes(answer) == ["embedder_unavailable", "strategy_degraded"]
 
 
 def test_datasets_mode_is_always_baseline_and_asks_no_model() -> None:

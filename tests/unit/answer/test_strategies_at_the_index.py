@@ -18,8 +18,8 @@ from app.retrieval.pipeline import Retriever
 from app.retrieval.request import RetrievalOptions
 from tests.fakes.embedders import HashEmbedder
 from tests.fakes.generators import FixedModels
-from tests.fakes.indexes import ExactVectors, MemoryCatalog, TextbookBM25
 from tests.fakes.ollama_double import OllamaDouble, Script
+from tests.stores import shelved
 from tests.unit.answer.bench import COPPER, DUARTE, TIDES, Bench, codes, papers
 
 QUESTION = "What is the melting point of copper?"
@@ -34,32 +34,12 @@ AGAIN = Script(("Duarte", " was", " born", " in", " Porto."), (-0.1,) * 5)
 EMBEDDER = HashEmbedder()
 
 
-class NotedWords(TextbookBM25):
-    """Keeps what was searched by words."""
+@dataclass
+class Searched:
+    """What reached the index of words, and that of vectors."""
 
-    def __init__(self, catalog: MemoryCatalog) -> None:
-        super().__init__(catalog)
-        self.texts: list[str] = []
-
-    def search(
-        self, library: Library, text: str, k: int, filters: Filters | None = None
-    ) -> list[Scored]:
-        self.texts.append(text)
-        return super().search(library, text, k, filters)
-
-
-class NotedVectors(ExactVectors):
-    """Keeps what was searched by meaning."""
-
-    def __init__(self, catalog: MemoryCatalog) -> None:
-        super().__init__(catalog)
-        self.queries: list[FloatArray] = []
-
-    def search(
-        self, library: Library, query: FloatArray, k: int, filters: Filters | None = None
-    ) -> list[Scored]:
-        self.queries.append(query)
-        return super().search(library, query, k, filters)
+    texts: list[str]
+    queries: list[FloatArray]
 
 
 @dataclass(frozen=True)
@@ -109,22 +89,28 @@ def _models(double: OllamaDouble) -> FixedModels:
     return FixedModels(model, model)
 
 
-def _bench(models: FixedModels) -> tuple[Bench, NotedWords, NotedVectors]:
-    catalog = MemoryCatalog([COPPER, TIDES, DUARTE])
-    words, vectors = NotedWords(catalog), NotedVectors(catalog)
-    texts = [COPPER, TIDES, DUARTE]
-    vectors.add(
-        Library.PAPERS,
-        [p.chunk.chunk_id for p in texts],
-        EMBEDDER.embed_passages([p.chunk.text for p in texts]),
-    )
-    retriever = Retriever(catalog, vectors, words, EMBEDDER, RetrievalOptions())
+def _bench(models: FixedModels) -> tuple[Bench, Searched]:
+    store, searched = shelved(COPPER, TIDES, DUARTE, embedder=EMBEDDER), Searched([], [])
+    words, vectors = store.lexical.search, store.vectors.search
+
+    def by_words(library: Library, text: str, k: int, filters: Filters | None) -> list[Scored]:
+        searched.texts.append(text)
+        return words(library, text, k, filters)
+
+    def by_vector(
+        library: Library, query: FloatArray, k: int, filters: Filters | None
+    ) -> list[Scored]:
+        searched.queries.append(query)
+        return vectors(library, query, k, filters)
+
+    store.lexical.search, store.vectors.search = by_words, by_vector  # type: ignore[method-assign, assignment]
+    retriever = Retriever(store.catalog, store.vectors, store.lexical, EMBEDDER, RetrievalOptions())
 
     class OverIndex(Bench):
         def searcher_for(self, library: Library) -> LibrarySearcher:
             return LibrarySearcher(retriever, EMBEDDER)
 
-    return OverIndex(models=models), words, vectors
+    return OverIndex(models=models), searched
 
 
 def _vectors(texts: Sequence[str]) -> list[FloatArray]:
@@ -137,9 +123,9 @@ def test_queries_that_reach_the_index_equal_the_script(
 ) -> None:
     double.version = expected.version
     double.say(*expected.script, REPLY)
-    bench, words, vectors = _bench(_models(double))
+    bench, searched = _bench(_models(double))
     answer = bench.ask(papers(QUESTION, strategy=expected.strategy))
-    assert words.texts == list(expected.words)
+    assert searched.texts == list(expected.words)
     by_meaning = _vectors(expected.words)
     if (
         expected.strategy == "hyde"
@@ -151,18 +137,18 @@ def test_queries_that_reach_the_index_equal_the_script(
                 )
             )
         ]
-    assert len(vectors.queries) == len(by_meaning)
-    for searched, wanted in zip(vectors.queries, by_meaning, strict=True):
-        np.testing.assert_allclose(searched, wanted, rtol=1e-5, atol=1e-6)
+    assert len(searched.queries) == len(by_meaning)
+    for query, wanted in zip(searched.queries, by_meaning, strict=True):
+        np.testing.assert_allclose(query, wanted, rtol=1e-5, atol=1e-6)
     assert (answer.strategy, answer.text, codes(answer)) == (expected.strategy, REPLY, [])
     assert answer.trace.llm_calls == len(double.bodies(CHAT)) == expected.calls
 
 
 @pytest.mark.parametrize("strategy", ["hyde", "multi_query", "flare"])
 def test_without_a_host_the_question_alone_reaches_the_index(strategy: Strategy) -> None:
-    bench, words, vectors = _bench(FixedModels())
+    bench, searched = _bench(FixedModels())
     answer = bench.ask(papers(QUESTION, strategy=strategy))
-    assert (words.texts, len(vectors.queries)) == ([QUESTION], 1)
+    assert (searched.texts, len(searched.queries)) == ([QUESTION], 1)
     assert (answer.strategy, codes(answer), answer.trace.llm_calls) == (
         "baseline",
         ["strategy_degraded"],

@@ -18,7 +18,7 @@ from app.core.types import (
 from app.generation.prompts import REFUSAL
 from app.generation.summaries import MOST_PARTS
 from tests.fakes.generators import FixedModels, ScriptedGenerator
-from tests.fakes.retrievers import passage
+from tests.stores import passage
 from tests.unit.answer.bench import COPPER, DUARTE, TIDES, Bench, codes, final, papers
 
 _SECTIONS = {

@@ -17,8 +17,7 @@ from app.evaluation.collections import (
     from_library,
     from_path,
 )
-from tests.fakes.indexes import MemoryCatalog, TextbookBM25
-from tests.fakes.retrievers import passage
+from tests.stores import passage, shelved
 
 CORPUS: list[dict[str, object]] = [
     {"_id": "p1", "title": "Normans", "text": "Rollo led them."},
@@ -114,13 +113,13 @@ def test_ones_own_library_becomes_known_items() -> None:
         " seed, a cereal grain.",
         "short": "Too short.",
     }
-    catalog = MemoryCatalog([passage(text, key=key) for key, text in texts.items()])
-    found = from_library(catalog, TextbookBM25(catalog), Library.PAPERS, questions=3, seed=3)
+    store = shelved(*(passage(text, key=key) for key, text in texts.items()))
+    found = from_library(store.catalog, store.lexical, Library.PAPERS, questions=3, seed=3)
     assert found.size == 3
     assert len(found.judged().questions) == 2
     for question in found.questions:
         (doc_id,) = found.relevance[question.id]
-        text = catalog.chunks(Library.PAPERS, doc_id)[0].text.lower()
+        text = store.catalog.chunks(Library.PAPERS, doc_id)[0].text.lower()
         assert all(word in text for word in question.text.split())
         assert len(question.text.split()) <= 6
 
@@ -131,9 +130,9 @@ def test_documents_without_a_sentence_that_is_long_enough_cost_no_question() -> 
         f"long{n}": f"Wheat {n} is a grass that people of the temperate regions grow widely."
         for n in range(3)
     }
-    catalog = MemoryCatalog([passage(text, key=key) for key, text in texts.items()])
+    store = shelved(*(passage(text, key=key) for key, text in texts.items()))
     for seed in range(10):
-        found = from_library(catalog, TextbookBM25(catalog), Library.PAPERS, questions=2, seed=seed)
+        found = from_library(store.catalog, store.lexical, Library.PAPERS, questions=2, seed=seed)
         assert len(found.questions) == 2
 
 

@@ -11,6 +11,7 @@ from app.answer.writing import AnswerWriter
 from app.core.errors import ProviderError, ProviderUnreachable
 from app.evaluation.cases import CaseBody
 from app.evaluation.collections import Collection, TestQuestion
+from app.evaluation.runner import KeptRows
 from app.generation.context import TokenCalibrator
 from app.generation.grounding import Grounder
 from app.generation.prompts import PromptLibrary
@@ -20,7 +21,6 @@ from evaluation.studies.models import (
     Asker,
     Place,
     Row,
-    Rows,
     Task,
     modes,
     prompts,
@@ -110,13 +110,16 @@ def test_a_row_says_what_the_reader_and_the_model_and_the_quotes_have(
 
 
 def test_finished_rows_are_kept_and_a_line_that_was_cut_off_is_asked_again(tmp_path: Path) -> None:
-    path = tmp_path / "cache" / "rows.jsonl"
+    path = tmp_path / "rows.jsonl"
     rows = [Row("one", "answered", 1.5, 2, ("a", "b"), seen=True), Row("two", "abstained", 0.1, 0)]
-    with Rows(path).keeping() as keep:
-        for row in rows:
-            keep(row)
+    kept = KeptRows(path, Row)
+    for row in rows:
+        kept.add(row)
     path.write_text(path.read_text("utf-8") + '{"key": "thr', "utf-8")
-    assert Rows(path).by_key == {row.key: row for row in rows}
+    again = KeptRows(path, Row)
+    assert again.rows == rows
+    again.add(rows[0])
+    assert KeptRows(path, Row).rows == [*rows, rows[0]]
 
 
 def test_strategies_are_compared_on_the_questions_that_both_searched() -> None:

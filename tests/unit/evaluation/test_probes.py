@@ -14,10 +14,10 @@ from app.core.types import Answer, AnswerStatus, Evidence, Hit, Library, Notice,
 from app.evaluation.arms import Arm
 from app.evaluation.report import ReportProvenance, report_of, to_json, to_markdown
 from app.evaluation.runner import DOCUMENTS, RankedPassages
+from app.models.minilm import MiniLmEmbedder
 from scripts.probes import (
     GROUNDED,
     NDCG,
-    CaseReply,
     Probe,
     QueryCase,
     ServiceAsk,
@@ -28,7 +28,7 @@ from scripts.probes import (
     strategy_arms,
     with_articles,
 )
-from tests.fakes.retrievers import passage
+from tests.stores import passage
 from tests.unit.answer.bench import Bench
 
 ROOT = Path(__file__).parents[3]
@@ -222,14 +222,14 @@ def _samples() -> Iterator[Passage]:
 
 
 @pytest.fixture(scope="module")
-def bench() -> Bench:
-    return Bench(passages=list(_samples()))
+def bench(minilm: MiniLmEmbedder) -> Bench:
+    return Bench(passages=list(_samples()), embedder=minilm)
 
 
 @pytest.mark.parametrize(
     "case", load_cases(EVALUATION / "query_cases.json"), ids=lambda case: str(case.id)
 )
-def test_query_cases_hold_over_a_ranking_fake(bench: Bench, case: QueryCase) -> None:
+def test_query_cases_hold_over_the_samples(bench: Bench, case: QueryCase) -> None:
     question = Question(
         case.question,
         case.library,
@@ -239,8 +239,8 @@ def test_query_cases_hold_over_a_ranking_fake(bench: Bench, case: QueryCase) -> 
         top_k=5,
     )
     answer = bench.ask(question)
-    titles = frozenset(e.hit.passage.document.title.lower() for e in answer.evidence)
-    assert failures(case, CaseReply(answer.status, answer.text, titles)) == []
+    titles = {e.hit.passage.document.title.lower() for e in answer.evidence}
+    assert failures(case, answer.status, answer.text, titles) == []
 
 
 def test_there_are_twenty_cases() -> None:
@@ -259,8 +259,8 @@ def test_failures_say_what_does_not_hold(tmp_path: Path) -> None:
         expected_docs=("Chess",),
         expected_substrings=("Deep Blue",),
     )
-    assert failures(case, CaseReply("answered", "It was deep blue.", frozenset({"chess"}))) == []
-    assert len(failures(case, CaseReply("abstained", "", frozenset()))) == 3
+    assert failures(case, "answered", "It was deep blue.", {"chess"}) == []
+    assert len(failures(case, "abstained", "", set())) == 3
     path = tmp_path / "cases.json"
     path.write_text('{"cases": [{"id": "a"}]}')
     with pytest.raises(InvalidInput, match="not a file of cases"):

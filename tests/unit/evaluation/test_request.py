@@ -19,8 +19,7 @@ from app.evaluation.report import ReportArchive
 from app.evaluation.runner import OutcomeLog, QuestionOutcome, RankedPassages
 from app.ingest.names import IngestOptions
 from app.retrieval.request import RetrievalOptions
-from tests.fakes.indexes import MemoryCatalog
-from tests.fakes.retrievers import passage
+from tests.stores import passage, shelved
 
 
 def test_a_request_survives_a_restart() -> None:
@@ -190,9 +189,9 @@ def test_only_whole_reports_are_listed(tmp_path: Path) -> None:
 
 
 def test_an_answer_set_judges_the_documents_it_names() -> None:
-    catalog = MemoryCatalog(
-        [passage("Rollo led the Norse.", key="rollo"), passage("Wheat is a grass.", key="wheat")]
-    )
+    catalog = shelved(
+        passage("Rollo led the Norse.", key="rollo"), passage("Wheat is a grass.", key="wheat")
+    ).catalog
     documents = {d.source_key: d for d in catalog.documents(Library.PAPERS)[0]}
     cases = (
         CaseBody("Who led?", "papers", "question", ("Rollo",), (), ("rollo",)),

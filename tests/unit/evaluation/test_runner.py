@@ -6,12 +6,11 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable
 
 import pytest
 
 from app.core.types import Library
-from app.evaluation.arms import Arm, plain, standard_arms
+from app.evaluation.arms import plain, standard_arms
 from app.evaluation.collections import Collection, TestPassage, TestQuestion
 from app.evaluation.report import (
     EvaluationReport,
@@ -29,8 +28,7 @@ from app.retrieval.pipeline import Retriever
 from app.retrieval.request import RetrievalOptions
 from evaluation.studies.fusion import grid
 from tests.fakes.embedders import HashEmbedder
-from tests.fakes.indexes import ExactVectors, MemoryCatalog, TextbookBM25
-from tests.fakes.retrievers import passage
+from tests.stores import passage, shelved
 
 TEXTS = {
     "rollo": "Rollo was the leader of the Norse who settled in Normandy.",
@@ -59,23 +57,18 @@ def _collection() -> Collection:
     )
 
 
-def _retriever_of() -> tuple[Callable[[Arm], Retriever], dict[str, str]]:
+def _search() -> RetrieverSearch:
     passages = [passage(text, key=key, library=Library.PUBLIC) for key, text in TEXTS.items()]
-    catalog, embedder = MemoryCatalog(passages), HashEmbedder(dimension=256)
-    vectors, lexical = ExactVectors(catalog), TextbookBM25(catalog)
-    vectors.add(
+    store = shelved(*passages, embedder=(embedder := HashEmbedder(dimension=256)))
+    return RetrieverSearch(
+        lambda arm: Retriever(store.catalog, store.vectors, store.lexical, embedder, arm.options),
         Library.PUBLIC,
-        [p.chunk.chunk_id for p in passages],
-        embedder.embed_passages([p.chunk.text for p in passages]),
-    )
-    return (
-        lambda arm: Retriever(catalog, vectors, lexical, embedder, arm.options),
         {p.document.doc_id: p.document.source_key for p in passages},
     )
 
 
 def an_experiment(seed: int = 1) -> Experiment:
-    search = RetrieverSearch(_retriever_of()[0], Library.PUBLIC, _retriever_of()[1])
+    search = _search()
     return run(_collection(), standard_arms(), search, baseline="rrf", seed=seed, resamples=200)
 
 
@@ -102,7 +95,7 @@ def test_every_arm_answers_every_question() -> None:
 
 
 def test_an_unknown_baseline_is_named() -> None:
-    search = RetrieverSearch(_retriever_of()[0], Library.PUBLIC, {})
+    search = _search()
     with pytest.raises(ValueError, match="no arm 'x'"):
         run(_collection(), [plain("dense", "dense")], search, baseline="x", seed=1, resamples=50)
 

@@ -12,7 +12,7 @@ from evaluation.benchmarks import scale_page
 from evaluation.benchmarks.scale_page import plan
 from evaluation.benchmarks.vectors import LAWS
 from evaluation.lib.growth import fit
-from evaluation.lib.paths import REPORTS
+from evaluation.lib.reports import REPORTS
 
 BULK = {
     "machine": {"cores": 2},
@@ -53,7 +53,7 @@ def test_the_error_budget_by_hand() -> None:
 
 
 def test_figures_come_from_the_reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evaluation.benchmarks.scale_page.REPORTS", tmp_path)
+    monkeypatch.setattr("evaluation.lib.reports.REPORTS", tmp_path)
     assert "No report" in scale_page.tables()
     (tmp_path / "bulk.json").write_text(json.dumps(BULK))
     (tmp_path / "embed.json").write_text(json.dumps({"figures": {"squad passages/s": 100.0}}))
@@ -85,7 +85,7 @@ def test_the_faiss_store_is_carried_on_from_its_report(
     (tmp_path / "bulk.json").write_text(json.dumps(BULK))
     (tmp_path / "embed.json").write_text(json.dumps({"figures": {"squad passages/s": 100.0}}))
     (tmp_path / "ann.json").write_text(json.dumps({"fits": kept, "steps": steps}))
-    monkeypatch.setattr("evaluation.benchmarks.scale_page.REPORTS", tmp_path)
+    monkeypatch.setattr("evaluation.lib.reports.REPORTS", tmp_path)
     tables = scale_page.tables()
     assert "| memory of all vectors | 2.5 GB | 100 bytes each at 1,000,000 |" in tables
     assert "| search by vectors, p50 | 17 ms | fit |" in tables

@@ -10,7 +10,7 @@ import pytest
 from app.evaluation.collections import Collection, TestPassage
 from app.evaluation.report import ReportProvenance
 from app.retrieval.request import RetrievalOptions
-from evaluation.lib import corpus, paths, served, workbench
+from evaluation.lib import corpus, reports
 from evaluation.studies import summary, whole
 
 
@@ -62,19 +62,20 @@ def test_an_answer_over_whole_documents_has_what_it_needs(
 def test_figures_are_written_with_their_origin(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(paths, "REPORTS", tmp_path)
+    monkeypatch.setattr(reports, "REPORTS", tmp_path)
     made = ReportProvenance(
-        "0123456789abcdef", workbench.hash_of(RetrievalOptions()), "f00d", {"m": "d" * 20}, 7
+        "0123456789abcdef", reports.hash_of(RetrievalOptions()), "f00d", {"m": "d" * 20}, 7
     )
-    late = served.Line("p50", 1.25, 1.0, "ms")
+    late = reports.Line("p50", 1.25, 1.0, "ms")
     assert (
-        served.write("toy", "Toy", ("A remark.",), [late], {"auc": 0.5}, "make toy", made=made) == 1
+        reports.write("toy", "Toy", ("A remark.",), [late], {"auc": 0.5}, "make toy", made=made)
+        == 1
     )
     written = json.loads((tmp_path / "toy.json").read_text("utf-8"))
     assert written["figures"] == {"auc": 0.5}
     assert [(line["what"], line["holds"]) for line in written["lines"]] == [("p50", False)]
-    assert written["provenance"]["settings_hash"] == workbench.hash_of(RetrievalOptions())
-    assert workbench.hash_of(RetrievalOptions()) != workbench.hash_of(RetrievalOptions(top_k=6))
+    assert written["provenance"]["settings_hash"] == reports.hash_of(RetrievalOptions())
+    assert reports.hash_of(RetrievalOptions()) != reports.hash_of(RetrievalOptions(top_k=6))
     text = (tmp_path / "toy.md").read_text("utf-8")
     assert "| auc | 0.5 |" in text
     assert "| p50 | 1.25 ms | <= 1 | no |" in text
@@ -82,13 +83,23 @@ def test_figures_are_written_with_their_origin(
 
 
 def test_a_missed_limit_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (summary, paths):
-        monkeypatch.setattr(module, "REPORTS", tmp_path)
-    key = "share of the top five taken by a question's near-copies, default"
-    (tmp_path / "poison.json").write_text(json.dumps({"figures": {key: 0.2}, "provenance": {}}))
+    monkeypatch.setattr(reports, "REPORTS", tmp_path)
+    step = {"vectors": 1e6, "dense recall@10": 0.98}
+    (tmp_path / "ann.json").write_text(json.dumps({"steps": [step]}))
     assert summary.main() == 0
-    (tmp_path / "poison.json").write_text(json.dumps({"figures": {key: 0.6}, "provenance": {}}))
+    (tmp_path / "ann.json").write_text(json.dumps({"steps": [step | {"dense recall@10": 0.9}]}))
     assert summary.main() == 1
     text = (tmp_path / "retrieval.md").read_text("utf-8")
-    assert "| 0.600 | at most 0.2 | **no** |" in text
+    assert "| 0.9000 | at least 0.97 | **no** |" in text
     assert "Not run yet: fusion" in text
+
+
+def test_rows_of_answered_studies_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reports, "REPORTS", tmp_path)
+    row = {"what": "near-copies", "value": "0.100", "limit": "at most 0.2", "kept": True}
+    (tmp_path / "poison.json").write_text(json.dumps({"figures": {}}))
+    (tmp_path / "retrieval.json").write_text(json.dumps({"rows": {"poison": [row]}}))
+    assert summary.main() == 0
+    assert json.loads((tmp_path / "retrieval.json").read_text())["rows"] == {"poison": [row]}
+    line = "| near-copies | 0.100 | at most 0.2 | yes | [poison](poison.md) |"
+    assert line in (tmp_path / "retrieval.md").read_text("utf-8")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.core.types import Evidence, Hit, Library, Signals
-from tests.fakes.retrievers import passage
+from tests.stores import passage
 
 
 def evidence(

@@ -10,7 +10,7 @@ from app.generation.summaries import (
     key_sentences,
     telling_texts,
 )
-from tests.fakes.retrievers import passage
+from tests.stores import passage
 
 SEA = (
     "The tide gauge of the harbour has measured the level of the sea since 1893.",

@@ -8,12 +8,12 @@ import pytest
 
 from app.core.cancel import CancelToken
 from app.core.errors import Cancelled, DiskFull, ProviderBadResponse, ProviderUnreachable
-from app.core.types import ChunkSpan, DocumentDraft, FloatArray, Library, Metadata
+from app.core.types import FloatArray, Library
 from app.core.vectors import l2_normalise
 from app.ingest.embedding import VectorBackfill, fingerprint_of
 from app.ingest.names import IngestOptions
 from tests.fakes.embedders import HashEmbedder
-from tests.stores import OpenWriter
+from tests.stores import OpenWriter, passage
 
 PUBLIC = Library.PUBLIC
 OPTIONS = IngestOptions(embed_batch=4)
@@ -26,18 +26,7 @@ def filled(
 ) -> OpenWriter:
     """Return a library of one document, whose chunks are the texts, for vectors of a dimension."""
     writer = kind()
-    text = "".join(texts)
-    spans, position = [], 0
-    for ordinal, part in enumerate(texts):
-        spans.append(ChunkSpan(ordinal, position, position + len(part), "body"))
-        position += len(part)
-    writer.write(
-        [
-            DocumentDraft(
-                PUBLIC, "d1", "k", "k.txt", "0" * 64, "text", text, Metadata("T"), tuple(spans)
-            )
-        ]
-    )
+    writer.shelve([passage(text, key="k", library=PUBLIC) for text in texts])
     writer.claim(PUBLIC, fingerprint_of(HashEmbedder(dimension).identity, OPTIONS))
     return writer
 

@@ -1,56 +1,82 @@
-"""A small library over the in-memory index."""
+"""A store of a few passages, and the retriever over it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import Protocol
 
 import pytest
 
-from app.core.types import Library, Passage
+from app.core.ports import Embedder, Reranker
+from app.core.types import Passage
 from app.retrieval.pipeline import Retriever
 from app.retrieval.request import RetrievalOptions
+from app.retrieval.reranking import LateInteraction
+from app.storage.store import IndexStore
+from app.storage.writer import CatalogIndexWriter
 from tests.fakes.embedders import HashEmbedder
-from tests.fakes.indexes import ExactVectors, MemoryCatalog, TextbookBM25
+from tests.stores import OpenWriter, shelved
 
 
-@dataclass
 class StockedLibrary:
-    """The ports of an index that lives in memory, and the retriever over them."""
+    """A store of passages."""
 
-    catalog: MemoryCatalog
-    vectors: ExactVectors
-    lexical: TextbookBM25
-    embedder: HashEmbedder
+    def __init__(self, store: IndexStore, embedder: Embedder | None) -> None:
+        self.store = store
+        self.catalog, self.vectors, self.lexical = store.catalog, store.vectors, store.lexical
+        self.embedder = embedder
 
-    def retriever(self, **options: object) -> Retriever:
-        """A retriever with the given options on top of the defaults."""
+    def retriever(
+        self,
+        *,
+        writer: CatalogIndexWriter | None = None,
+        reranker: Reranker | None = None,
+        late: LateInteraction | None = None,
+        asks_host: bool = False,
+        **options: object,
+    ) -> Retriever:
+        """Return a retriever with the given options on top of the defaults."""
         return Retriever(
             self.catalog,
             self.vectors,
             self.lexical,
             self.embedder,
             RetrievalOptions(**options),  # type: ignore[arg-type]
+            writer=writer,
+            reranker=reranker,
+            late=late,
+            asks_host=asks_host,
         )
 
 
-@pytest.fixture
-def stock() -> Callable[[Sequence[Passage]], StockedLibrary]:
-    """Index passages, all with a vector."""
+class Shelve(Protocol):
+    def __call__(
+        self, passages: Sequence[Passage], *, bare: Sequence[Passage] = (), own: bool = False
+    ) -> StockedLibrary:
+        """Return a store of passages with a vector, and `bare` without; its own may be written."""
 
-    def build(passages: Sequence[Passage]) -> StockedLibrary:
-        embedder = HashEmbedder(dimension=256)
-        catalog = MemoryCatalog(passages)
-        vectors = ExactVectors(catalog)
-        for library in Library:
-            known = [p for p in passages if p.chunk.library is library]
-            if known:
-                vectors.add(
-                    library,
-                    [p.chunk.chunk_id for p in known],
-                    embedder.embed_passages([p.chunk.text for p in known]),
-                )
+
+@pytest.fixture
+def search_url() -> str:
+    """The engine that holds words and vectors; empty: files."""
+    return ""
+
+
+@pytest.fixture
+def stock(search_url: str) -> Shelve:
+    embedder = HashEmbedder(dimension=256)
+
+    def build(
+        passages: Sequence[Passage], *, bare: Sequence[Passage] = (), own: bool = False
+    ) -> StockedLibrary:
+        if own or search_url:
+            writer = OpenWriter(search_url)
+            writer.shelve(passages, embedder)
+            writer.shelve(bare)
+            store = writer.opened
+        else:
+            store = shelved(*passages, embedder=embedder, bare=bare)
         embedder.embedded.clear()
-        return StockedLibrary(catalog, vectors, TextbookBM25(catalog), embedder)
+        return StockedLibrary(store, embedder)
 
     return build

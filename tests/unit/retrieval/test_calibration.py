@@ -23,8 +23,7 @@ from app.retrieval.reading import (
 )
 from app.retrieval.request import RetrievalOptions
 from app.storage.catalog.state import CalibrationRows
-from tests.fakes.retrievers import passage
-from tests.stores import catalog_database
+from tests.stores import catalog_database, passage
 
 OPTIONS = RetrievalOptions()
 

@@ -18,7 +18,7 @@ from app.retrieval.reading import (
     passes,
 )
 from app.retrieval.request import RetrievalOptions
-from tests.fakes.retrievers import passage
+from tests.stores import passage
 
 _OPTIONS = RetrievalOptions(
     relevance_threshold=0.6, public_relevance_threshold=0.7, compare_slack=0.05

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from app.core.types import Library
 from app.retrieval.search import QuestionWords, inverse_document_frequency, question_words
-from tests.fakes.indexes import MemoryCatalog, TextbookBM25
-from tests.fakes.retrievers import passage
+from app.storage.words.port import LibraryWords
+from tests.stores import passage, shelved
 
 
 def test_idf_by_hand() -> None:
@@ -27,14 +27,15 @@ def test_idf_is_positive_and_falls_with_frequency(chunks: int, frequency: int) -
     )
 
 
-def _shelf() -> TextbookBM25:
-    return TextbookBM25(
-        MemoryCatalog([passage("Dukes of Normandy", key="a"), passage("The river Seine", key="b")])
-    )
+@pytest.fixture
+def lexical() -> LibraryWords:
+    return shelved(
+        passage("Dukes of Normandy", key="a"), passage("The river Seine", key="b")
+    ).lexical
 
 
-def test_question_words_do_not_count() -> None:
-    words = question_words(_shelf(), Library.PAPERS, "Who was the duke of Normandy?")
+def test_question_words_do_not_count(lexical: LibraryWords) -> None:
+    words = question_words(lexical, Library.PAPERS, "Who was the duke of Normandy?")
     assert set(words.weights) == {"duke", "normandi"}
     assert set(words.pairs) == {
         ("who", "was"),
@@ -45,9 +46,9 @@ def test_question_words_do_not_count() -> None:
     }
 
 
-def test_a_question_of_function_words_keeps_them() -> None:
-    assert set(question_words(_shelf(), Library.PAPERS, "The Who").weights) == {"the", "who"}
-    assert question_words(_shelf(), Library.PAPERS, "?!") == QuestionWords({}, {})
+def test_a_question_of_function_words_keeps_them(lexical: LibraryWords) -> None:
+    assert set(question_words(lexical, Library.PAPERS, "The Who").weights) == {"the", "who"}
+    assert question_words(lexical, Library.PAPERS, "?!") == QuestionWords({}, {})
 
 
 def test_rare_words_weigh_more() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
@@ -13,10 +12,9 @@ from app.retrieval.legs import matched_text
 from app.retrieval.request import Retrieval, SearchRequest
 from app.retrieval.search import question_words
 from tests.fakes.embedders import HashEmbedder
-from tests.fakes.retrievers import passage
-from tests.unit.retrieval.conftest import StockedLibrary
+from tests.stores import passage
+from tests.unit.retrieval.conftest import Shelve, StockedLibrary
 
-Shelve = Callable[[Sequence[Passage]], StockedLibrary]
 GERMAN = "Die Normannen eroberten England im Jahr 1066 bei Hastings und bauten dort viele Burgen."
 ENGLISH = "The dukes of Normandy conquered England in 1066 at Hastings and built many castles."
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from app.core.types import Hit, Library, Notice
 from app.retrieval.legs import merge
 from app.retrieval.request import Retrieval
-from tests.fakes.retrievers import passage
+from tests.stores import passage
 
 
 def _found(

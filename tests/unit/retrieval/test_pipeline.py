@@ -1,35 +1,26 @@
-"""The steps together, over an index in memory."""
+"""The steps together, over a store."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NoReturn
 
 import pytest
+from sqlalchemy import update
 
 from app.core.errors import IndexDamaged, InvalidInput, ProviderUnreachable
 from app.core.trace import Trace
-from app.core.types import (
-    Chunk,
-    EmbedderIdentity,
-    Filters,
-    FloatArray,
-    Fusion,
-    Library,
-    LibraryCounts,
-    Passage,
-    Scored,
-)
+from app.core.types import EmbedderIdentity, Filters, FloatArray, Fusion, Library
+from app.ingest.embedding import CodeBackfill
 from app.retrieval.pipeline import Retriever
-from app.retrieval.request import Retrieval, RetrievalOptions, SearchRequest
+from app.retrieval.request import Retrieval, SearchRequest
 from app.retrieval.reranking import LateInteraction
+from app.storage.catalog.schema import documents
 from tests.fakes.embedders import HashEmbedder
-from tests.fakes.encoders import HashEncoder, MemoryCodes
-from tests.fakes.indexes import ExactVectors, MemoryCatalog, TextbookBM25
-from tests.fakes.retrievers import passage
-from tests.unit.retrieval.conftest import StockedLibrary
-
-Shelve = Callable[[Sequence[Passage]], StockedLibrary]
+from tests.fakes.encoders import HashEncoder
+from tests.stores import passage
+from tests.unit.retrieval.conftest import Shelve, StockedLibrary
 
 NORMANS = [
     passage("Rollo was the leader of the Norse who settled in Normandy.", key="rollo"),
@@ -115,15 +106,12 @@ def test_filters_reach_both_legs(stock: Shelve) -> None:
 
 def test_without_an_embedder_words_alone_answer(stock: Shelve) -> None:
     stocked = stock(NORMANS)
-    retriever = Retriever(
-        stocked.catalog, stocked.vectors, stocked.lexical, None, RetrievalOptions()
-    )
-    found = _ask(retriever, "Who was the leader of the Norse?")
+    stocked.embedder = None
+    found = _ask(stocked.retriever(), "Who was the leader of the Norse?")
     assert _keys(found) == ["rollo"]
     assert found.hits[0].signals.dense is None
     assert found.hits[0].band == "partial"
     assert [n.code for n in found.notices] == ["embedder_unavailable"]
-    assert stocked.vectors.searched == []
 
 
 def test_a_failing_embedder_is_a_notice(stock: Shelve) -> None:
@@ -132,130 +120,80 @@ def test_a_failing_embedder_is_a_notice(stock: Shelve) -> None:
             raise ProviderUnreachable("no embedder at 'http://127.0.0.1:9'; start it")
 
     stocked = stock(NORMANS)
-    found = _ask(
-        Retriever(stocked.catalog, stocked.vectors, stocked.lexical, Down(), RetrievalOptions()),
-        "leader of the Norse",
-    )
+    stocked.embedder = Down()
+    found = _ask(stocked.retriever(), "leader of the Norse")
     assert _keys(found) == ["rollo"]
     assert [n.code for n in found.notices] == ["embedder_unavailable"]
 
 
 def test_a_host_is_not_asked_for_a_library_without_vectors(stock: Shelve) -> None:
-    class Bare(MemoryCatalog):
-        def counts(self, library: Library) -> LibraryCounts:
-            return replace(super().counts(library), embedded=0)
-
     class Unasked(HashEmbedder):
         @property
         def identity(self) -> EmbedderIdentity:
             raise AssertionError("the host was asked")
 
-    stocked = stock(NORMANS)
-    catalog = Bare(NORMANS)
-    retriever = Retriever(
-        catalog,
-        ExactVectors(catalog),
-        stocked.lexical,
-        Unasked(),
-        RetrievalOptions(),
-        asks_host=True,
-    )
-    found = _ask(retriever, "leader of the Norse")
+    stocked = stock([], bare=NORMANS)
+    stocked.embedder = Unasked()
+    found = _ask(stocked.retriever(asks_host=True), "leader of the Norse")
     assert _keys(found) == ["rollo"]
     assert [n.code for n in found.notices] == ["vectors_missing"]
 
 
-def test_a_damaged_dense_index_leaves_the_words(stock: Shelve) -> None:
-    class Damaged(ExactVectors):
-        def search(
-            self, library: Library, query: FloatArray, k: int, filters: Filters | None = None
-        ) -> list[Scored]:
-            raise IndexDamaged("the vectors are being rebuilt")
+def test_a_damaged_dense_index_leaves_the_words(
+    stock: Shelve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def damaged(*_: object) -> NoReturn:
+        raise IndexDamaged("the vectors are being rebuilt")
 
     stocked = stock(NORMANS)
-    retriever = Retriever(
-        stocked.catalog,
-        Damaged(stocked.catalog),
-        stocked.lexical,
-        stocked.embedder,
-        RetrievalOptions(),
-    )
-    found = _ask(retriever, "leader of the Norse")
+    monkeypatch.setattr(stocked.vectors, "search", damaged)
+    found = _ask(stocked.retriever(), "leader of the Norse")
     assert _keys(found) == ["rollo"]
     assert [n.code for n in found.notices] == ["index_rebuilding"]
 
 
 def test_a_candidate_without_a_vector_is_embedded_and_kept(stock: Shelve) -> None:
-    stocked = stock(NORMANS)
-    rollo = NORMANS[0].chunk.chunk_id
-    del stocked.vectors.rows[Library.PAPERS][rollo]
-    kept = dict[int, FloatArray]()
-
-    class Writer:
-        """A VectorSink that notes what it is given."""
-
-        def pending_vectors(
-            self,
-            library: Library,
-            limit: int,
-            order: str = "id",
-            doc_ids: Sequence[str] | None = None,
-        ) -> list[Chunk]:
-            raise AssertionError((library, limit, order, doc_ids))
-
-        def write_vectors(
-            self,
-            library: Library,
-            chunk_ids: Sequence[int],
-            vectors: FloatArray,
-            *,
-            wait: bool = True,
-        ) -> None:
-            assert library is Library.PAPERS
-            assert not wait
-            kept.update(zip(chunk_ids, vectors, strict=True))
-
-        def apply(self, library: Library) -> None:
-            assert library is Library.PAPERS
-
-    options = RetrievalOptions(embed_on_query_budget_ms=10_000)
-    retriever = Retriever(
-        stocked.catalog,
-        stocked.vectors,
-        stocked.lexical,
-        stocked.embedder,
-        options,
-        writer=Writer(),
-    )
+    stocked = stock(NORMANS[1:], bare=NORMANS[:1], own=True)
+    (chunk,) = stocked.store.writer.pending_vectors(Library.PAPERS, 9)
+    retriever = stocked.retriever(writer=stocked.store.writer, embed_on_query_budget_ms=10_000)
     found = _ask(retriever, "leader of the Norse")
     assert found.hits[0].signals.dense is not None
-    assert list(kept) == [rollo]
+    assert found.hits[0].passage.chunk == chunk
     assert found.notices == ()
+    assert list(stocked.vectors.fetch(Library.PAPERS, [chunk.chunk_id])) == [chunk.chunk_id]
+
+
+def test_a_question_does_not_wait_for_others_that_write(stock: Shelve) -> None:
+    stocked = stock(NORMANS[1:], bare=NORMANS[:1], own=True)
+    retriever = stocked.retriever(writer=stocked.store.writer, embed_on_query_budget_ms=10_000)
+    with ThreadPoolExecutor(1) as asking, stocked.store.projector.writing():
+        found = asking.submit(_ask, retriever, "leader of the Norse").result(30)
+    assert found.hits[0].signals.dense is not None
+    assert len(stocked.store.writer.pending_vectors(Library.PAPERS, 9)) == 1
 
 
 def test_without_budget_missing_vectors_are_said(stock: Shelve) -> None:
-    stocked = stock(NORMANS)
-    stocked.vectors.rows[Library.PAPERS].clear()
+    stocked = stock([], bare=NORMANS)
     found = _ask(stocked.retriever(embed_on_query_budget_ms=0), "Who was the leader of the Norse?")
     assert _keys(found) == ["rollo"]
     assert [n.code for n in found.notices] == ["vectors_missing"]
+    assert isinstance(stocked.embedder, HashEmbedder)
     assert stocked.embedder.embedded == []
 
 
 def test_a_given_vector_searches_without_embedding(stock: Shelve) -> None:
     stocked = stock(NORMANS)
-    vector = stocked.embedder.embed_query("cereals grown in temperate climates")
-    retriever = Retriever(
-        stocked.catalog, stocked.vectors, stocked.lexical, None, RetrievalOptions()
-    )
-    found = _ask(retriever, "something else", vector=vector, keep_weak=True)
+    vector = HashEmbedder(256).embed_query("cereals grown in temperate climates")
+    stocked.embedder = None
+    found = _ask(stocked.retriever(), "something else", vector=vector, keep_weak=True)
     assert _keys(found)[0] == "cereals"
     assert found.hits[0].signals.dense is not None
 
 
 def test_superseded_chunks_are_not_shown(stock: Shelve) -> None:
-    stocked = stock(NORMANS)
-    stocked.catalog.gone.add(NORMANS[0].chunk.chunk_id)
+    stocked = stock(NORMANS, own=True)
+    with stocked.store.database.write("test") as sql:  # no index hears of it
+        sql.execute(update(documents).where(documents.c.source_key == "rollo").values(state="gone"))
     assert "rollo" not in _keys(_ask(stocked.retriever(), "leader of the Norse", keep_weak=True))
 
 
@@ -275,7 +213,7 @@ def test_deeper_candidates_fill_up_after_copies(stock: Shelve) -> None:
 
 
 @pytest.mark.parametrize("option", [{"rerank": "mmr"}, {"keyword_fusion_weight": 0.3}])
-def test_arms_keep_the_answer_first(stock: Shelve, option: dict[str, object]) -> None:
+def test_arms_keep_the_answer_first(stock: Shelve, option: dict[str, Any]) -> None:
     found = _ask(
         stock(NORMANS).retriever(**option),
         "Who was the leader of the Norse?",
@@ -292,15 +230,7 @@ def test_a_cross_encoder_orders_by_its_logits(stock: Shelve) -> None:
         def score(self, question: str, texts: Sequence[str]) -> list[float]:
             return [5.0 if "Wheat" in text else -1.0 for text in texts]
 
-    stocked = stock(NORMANS)
-    retriever = Retriever(
-        stocked.catalog,
-        stocked.vectors,
-        stocked.lexical,
-        stocked.embedder,
-        RetrievalOptions(),
-        reranker=Contrary(),
-    )
+    retriever = stock(NORMANS).retriever(reranker=Contrary())
     found = _ask(retriever, "leader of the Norse", keep_weak=True, top_k=2)
     assert _keys(found) == ["cereals", "rollo"]
     assert found.hits[0].score == found.hits[0].signals.rerank == 5.0
@@ -322,36 +252,20 @@ def test_a_search_may_ask_for_its_own_order(stock: Shelve) -> None:
 
 
 def _with_codes(stocked: StockedLibrary, *, coded: int) -> Retriever:
-    embedder = HashEmbedder(384)
-    codes, encoder = MemoryCodes(), HashEncoder(embedder)
-    known = list(stocked.catalog.by_library[Library.PAPERS].items())[:coded]
-    codes.write_codes(
-        dict(
-            zip(
-                [i for i, _ in known], encoder.encode([p.chunk.text for _, p in known]), strict=True
-            )
-        )
-    )
-    late = LateInteraction(codes, encoder)
-    return Retriever(
-        stocked.catalog,
-        stocked.vectors,
-        stocked.lexical,
-        stocked.embedder,
-        RetrievalOptions(),
-        late=late,
-    )
+    codes, encoder = stocked.store.codes, HashEncoder(HashEmbedder(384))
+    CodeBackfill(codes, encoder, stocked.catalog, coded).run(Library.PAPERS)
+    return stocked.retriever(late=LateInteraction(codes, encoder))
 
 
 def test_codes_order_the_head_and_a_library_without_them_is_searched_as_before(
     stock: Shelve,
 ) -> None:
-    stocked = stock(NORMANS)
+    stocked = stock(NORMANS, own=True)
     question = "Who was the leader of the Norse?"
     plain = _ask(stocked.retriever(), question, keep_weak=True)
-    late, bare, none = (
+    bare, late, none = (
         _ask(_with_codes(stocked, coded=coded), question, keep_weak=True, rerank=asked)
-        for coded, asked in ((100, None), (0, "late"), (100, "none"))
+        for coded, asked in ((0, "late"), (100, None), (100, "none"))
     )
     assert late.hits[0].signals.sentence is not None
     assert late.hits[0].score > plain.hits[0].score
@@ -363,7 +277,7 @@ def test_codes_order_the_head_and_a_library_without_them_is_searched_as_before(
 
 
 def test_late_interaction_where_it_is_not_possible_is_refused(stock: Shelve) -> None:
-    stocked = stock(NORMANS)
+    stocked = stock(NORMANS, own=True)
     with pytest.raises(InvalidInput, match="LATE_INTERACTION_MAX_CHUNKS"):
         _ask(stocked.retriever(), "the Norse", rerank="late")
     with pytest.raises(InvalidInput, match="relative_score"):
@@ -414,12 +328,8 @@ def test_public_and_papers_do_not_mix(stock: Shelve) -> None:
 
 
 def test_a_passage_longer_than_the_embedder_reads_is_found_by_its_words(stock: Shelve) -> None:
-    stocked = stock(NORMANS[1:])
-    long = passage("heron " * 300, key="long")
-    stocked = replace(stocked, catalog=MemoryCatalog([*NORMANS[1:], long]))
-    retriever = replace(stocked, lexical=TextbookBM25(stocked.catalog)).retriever(
-        embed_on_query_budget_ms=10_000.0
-    )
+    stocked = stock(NORMANS[1:], bare=[passage("heron " * 300, key="long")])
+    retriever = stocked.retriever(embed_on_query_budget_ms=10_000.0)
 
     found = _ask(retriever, "heron", keep_weak=True, top_k=1)
 

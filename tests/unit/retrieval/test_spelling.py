@@ -6,18 +6,20 @@ import pytest
 
 from app.core.types import Library
 from app.retrieval.legs import matched_text
-from tests.fakes.indexes import MemoryCatalog, TextbookBM25
-from tests.fakes.retrievers import passage
+from tests.stores import passage
+from tests.unit.retrieval.conftest import Shelve, StockedLibrary
+
+PAPERS = Library.PAPERS
 
 
 @pytest.fixture
-def catalog() -> MemoryCatalog:
+def shelf(stock: Shelve) -> StockedLibrary:
     texts = (
         "Rollo led the Normans to Normandy.",
         "The aqueduct carried water over the valley in 1885.",
         "Model X12ab of the engine",
     )
-    return MemoryCatalog([passage(text, key=str(i)) for i, text in enumerate(texts)])
+    return stock([], bare=[passage(text, key=str(i)) for i, text in enumerate(texts)])
 
 
 @pytest.mark.parametrize(
@@ -29,9 +31,8 @@ def catalog() -> MemoryCatalog:
         ("a rare aquedutc", "a rare aqueduct"),
     ],
 )
-def test_a_misspelt_word_is_matched(catalog: MemoryCatalog, asked: str, searched: str) -> None:
-    library = next(iter(library for library, known in catalog.by_library.items() if known))
-    assert matched_text(asked, library, TextbookBM25(catalog), catalog) == searched
+def test_a_misspelt_word_is_matched(shelf: StockedLibrary, asked: str, searched: str) -> None:
+    assert matched_text(asked, PAPERS, shelf.lexical, shelf.catalog) == searched
 
 
 @pytest.mark.parametrize(
@@ -47,22 +48,21 @@ def test_a_misspelt_word_is_matched(catalog: MemoryCatalog, asked: str, searched
         "C++ * ?",
     ],
 )
-def test_everything_else_stays_as_it_is(catalog: MemoryCatalog, asked: str) -> None:
+def test_everything_else_stays_as_it_is(shelf: StockedLibrary, asked: str) -> None:
     for library in Library:
-        assert matched_text(asked, library, TextbookBM25(catalog), catalog) == asked
+        assert matched_text(asked, library, shelf.lexical, shelf.catalog) == asked
 
 
-def test_a_word_that_the_model_knows_whole_stays(catalog: MemoryCatalog) -> None:
-    library = next(iter(library for library, known in catalog.by_library.items() if known))
-    lexical = TextbookBM25(catalog)
-    assert matched_text("a galley", library, lexical, catalog) == "a valley"
-    assert matched_text("a galley", library, lexical, catalog, frozenset({"galley"})) == "a galley"
+def test_a_word_that_the_model_knows_whole_stays(shelf: StockedLibrary) -> None:
+    lexical, catalog = shelf.lexical, shelf.catalog
+    assert matched_text("a galley", PAPERS, lexical, catalog) == "a valley"
+    assert matched_text("a galley", PAPERS, lexical, catalog, frozenset({"galley"})) == "a galley"
 
 
-def test_a_function_word_with_two_letters_swapped_is_that_word(catalog: MemoryCatalog) -> None:
-    library = next(iter(library for library, known in catalog.by_library.items() if known))
-    lexical, known = TextbookBM25(catalog), frozenset({"who", "led", "form"})
+def test_a_function_word_with_two_letters_swapped_is_that_word(shelf: StockedLibrary) -> None:
+    lexical, catalog = shelf.lexical, shelf.catalog
+    known = frozenset({"who", "led", "form"})
     asked = "Who led teh Normans form Normandy?"
     searched = "Who led the Normans form Normandy?"
-    assert matched_text(asked, library, lexical, catalog, known) == searched
-    assert matched_text(asked, library, lexical, catalog) == asked  # no model knows the words
+    assert matched_text(asked, PAPERS, lexical, catalog, known) == searched
+    assert matched_text(asked, PAPERS, lexical, catalog) == asked  # no model knows the words

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
 from app.core.trace import Trace
-from app.core.types import Library, Passage, StageTrace
+from app.core.types import Library, StageTrace
 from app.retrieval.request import SearchRequest
-from tests.fakes.retrievers import passage
-from tests.unit.retrieval.conftest import StockedLibrary
+from tests.stores import passage
+from tests.unit.retrieval.conftest import Shelve
 
 TEXT = "the copper kettle boils on the iron stove while the baker kneads the morning bread"
 PASSAGES = [
@@ -23,9 +21,7 @@ PASSAGES = [
 ]
 
 
-def _stages(
-    stock: Callable[[Sequence[Passage]], StockedLibrary], *, top_k: int, keep_weak: bool = False
-) -> dict[str, StageTrace]:
+def _stages(stock: Shelve, *, top_k: int, keep_weak: bool = False) -> dict[str, StageTrace]:
     trace = Trace(full=True)
     request = SearchRequest(
         "copper kettle on the iron stove", Library.PAPERS, top_k=top_k, keep_weak=keep_weak
@@ -35,7 +31,7 @@ def _stages(
 
 
 def test_counts_of_items_agree_with_the_stage(
-    stock: Callable[[Sequence[Passage]], StockedLibrary],
+    stock: Shelve,
 ) -> None:
     for keep_weak in (False, True):
         stages = _stages(stock, top_k=2, keep_weak=keep_weak)
@@ -48,7 +44,7 @@ def test_counts_of_items_agree_with_the_stage(
 
 
 def test_the_cutoff_names_the_figure_and_the_limit(
-    stock: Callable[[Sequence[Passage]], StockedLibrary],
+    stock: Shelve,
 ) -> None:
     items = _stages(stock, top_k=5)["cutoff"].items or ()
     fallen = [item for item in items if not item.kept]
@@ -58,20 +54,20 @@ def test_the_cutoff_names_the_figure_and_the_limit(
         assert (figure >= limit) == item.kept or abs(figure - limit) < 0.01, item.reason
 
 
-def test_a_near_duplicate_says_whose(stock: Callable[[Sequence[Passage]], StockedLibrary]) -> None:
+def test_a_near_duplicate_says_whose(stock: Shelve) -> None:
     items = _stages(stock, top_k=3)["diversity"].items or ()
     reasons = [item.reason for item in items if not item.kept]
     assert any(reason.startswith("says nearly the same as number 1") for reason in reasons), reasons
 
 
-def test_what_is_kept_as_weak_says_so(stock: Callable[[Sequence[Passage]], StockedLibrary]) -> None:
+def test_what_is_kept_as_weak_says_so(stock: Shelve) -> None:
     items = _stages(stock, top_k=5, keep_weak=True)["cutoff"].items or ()
     assert all(item.kept for item in items)
     assert any(item.reason.endswith("kept as weak") for item in items)
 
 
 def test_no_items_without_a_full_trace(
-    stock: Callable[[Sequence[Passage]], StockedLibrary],
+    stock: Shelve,
 ) -> None:
     trace = Trace()
     stock(PASSAGES).retriever().retrieve(SearchRequest("copper", Library.PAPERS), trace)

@@ -21,6 +21,7 @@ from app.core.types import (
     PageSpan,
 )
 from app.core.vectors import l2_normalise
+from app.storage.vectors.port import Stamps
 
 DIMENSION = 16
 
@@ -71,3 +72,8 @@ def make_draft(
 def unit_rows(n: int, seed: int = 0, dimension: int = DIMENSION) -> FloatArray:
     """n random rows of norm 1."""
     return l2_normalise(np.random.default_rng(seed).normal(size=(n, dimension)))
+
+
+def stamped(doc_id: str = "a") -> Stamps:
+    """Return stamps that name one document."""
+    return Stamps("test", lambda ids: [{"doc_id": doc_id, "section": "body"} for _ in ids])

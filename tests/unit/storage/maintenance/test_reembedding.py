@@ -53,7 +53,7 @@ def fill(
     store: IndexStore, number: int, embedder: HashEmbedder = NEW, limit: int | None = None
 ) -> int:
     return (
-        VectorBackfill(store.reembedding.view(number), embedder, OPTIONS)
+        VectorBackfill(store.writer, embedder, OPTIONS, build=number)
         .run(PAPERS, limit=limit)
         .embedded
     )
@@ -178,9 +178,9 @@ def test_what_was_embedded_for_one_build_is_refused_by_the_other(store: IndexSto
     with pytest.raises(FingerprintMismatch, match="re-embedded"):
         old.search(PAPERS, OLD.embed_query("walrus"), 1)
     with pytest.raises(FingerprintMismatch, match="re-embedded"):
-        old.write_vectors(PAPERS, [1], OLD.embed_passages(["walrus"]))
+        store.writer.write_vectors(PAPERS, [1], OLD.embed_passages(["walrus"]), 1)
     with pytest.raises(FingerprintMismatch, match="not being filled"):
-        old.pending_vectors(PAPERS, 1)
+        store.writer.pending_vectors(PAPERS, 1, build=1)
     with pytest.raises(FingerprintMismatch, match="24 dimensions"):
         store.vectors.search(PAPERS, NEW.embed_query("walrus"), 1)
     assert set(old.fetch(PAPERS, [1])) == {1}  # a search in flight still completes its distances

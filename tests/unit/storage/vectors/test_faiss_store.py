@@ -19,8 +19,7 @@ from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
 from app.storage.vectors.faiss import FaissStore
 from evaluation.lib.vector_checks import differences
-from tests.fakes.vector_stores import stamped
-from tests.unit.storage.drafts import FINGERPRINT, make_draft, unit_rows
+from tests.unit.storage.drafts import FINGERPRINT, make_draft, stamped, unit_rows
 
 NAME = "papers__1"
 PAPERS = Library.PAPERS
