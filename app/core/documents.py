@@ -459,16 +459,14 @@ class LedgerPage:
 
 @dataclass(frozen=True, slots=True)
 class LedgerSummary:
-    """A source's account: `articles` is always the sum of the others."""
+    """The account: `articles` is the sum of the others."""
 
+    __pydantic_config__ = AS_JSON
+    articles: int
     indexed: int
     redirects: int
-    skipped: Mapping[str, int] = field(default_factory=dict)
+    skipped: Mapping[str, int]
     """Counts by reason."""
-
-    @property
-    def articles(self) -> int:
-        return self.indexed + self.redirects + sum(self.skipped.values())
 
 
 STATE_DIMENSION = 384
