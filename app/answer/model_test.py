@@ -32,10 +32,10 @@ from app.answer.writing import (
 )
 from app.core.cancel import CancelToken
 from app.core.errors import InvalidInput, ProviderError
+from app.core.forms import AS_JSON
 from app.core.ports import Generator
 from app.core.trace import Trace
 from app.core.types import (
-    AS_JSON,
     Chunk,
     Document,
     Evidence,

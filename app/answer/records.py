@@ -20,9 +20,9 @@ from urllib.parse import quote_plus
 from pydantic import BeforeValidator
 
 from app.answer.options import AnswerOptions
+from app.core.forms import AS_JSON, from_json, json_values
 from app.core.links import WebLink
 from app.core.types import (
-    AS_JSON,
     Answer,
     AnswerStatus,
     Band,
@@ -41,7 +41,6 @@ from app.core.types import (
     TraceReport,
     Usage,
 )
-from app.core.vocabulary import from_json, json_values
 from app.storage.catalog.answers import AnswerStore
 
 # Passages as JSON: a hit of a search, a numbered source of an answer.

@@ -41,9 +41,9 @@ from app.api.streaming import Pump, finals, last_item, settled
 from app.client import as_text
 from app.core.access import Caller, KeyScope
 from app.core.errors import Busy, DocuMindError, InvalidInput, NotFound, TooLarge
+from app.core.forms import form, json_values
 from app.core.labels import MOST_LABEL_CHARACTERS, MOST_TAGS, Condition
 from app.core.types import CheckReport, Document, Heading, Job, Library, LibraryName, Mode, Scope
-from app.core.vocabulary import form, json_values
 from app.ingest.names import display_name, source_key
 from app.jobs.runner import IngestPayload, IngestReport, UploadedFile, has_text
 

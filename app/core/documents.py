@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from app.core.forms import AS_JSON, WITHIN
 from app.core.labels import NO_LABELS, Labels, Value
 from app.core.links import WebLink
-from app.core.vocabulary import AS_JSON, WITHIN, FloatArray, Library
+from app.core.vocabulary import FloatArray, Library
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from app.core.answers import Notice
-from app.core.vocabulary import AS_JSON, WITHIN
+from app.core.forms import AS_JSON, WITHIN
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ import pytest
 from app.answer.records import StoredRecord
 from app.core.access import Caller, digest_of
 from app.core.errors import Conflict, NotFound
+from app.core.forms import json_values
 from app.core.types import Answer, Library, Message, Question
-from app.core.vocabulary import json_values
 from app.storage.catalog.answers import AnswerStore, ConversationStore
 from app.storage.catalog.keys import KeyStore
 from app.storage.options import IndexOptions

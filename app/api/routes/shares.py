@@ -14,9 +14,9 @@ from app.api.errors import declared
 from app.api.middleware.access import changed
 from app.api.schemas.base import Reply
 from app.core.errors import Conflict
+from app.core.forms import from_json, json_values
 from app.core.links import WebLink
 from app.core.types import Quote, Sentence
-from app.core.vocabulary import from_json, json_values
 from app.storage.catalog.answers import Share
 
 router = APIRouter(prefix="/api/v1", tags=["shares"], responses=declared())

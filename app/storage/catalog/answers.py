@@ -13,8 +13,9 @@ from sqlalchemy import Connection, Select, Update, and_, bindparam, delete, inse
 
 from app.core.access import digest_of
 from app.core.errors import NotFound
+from app.core.forms import WITHIN
 from app.core.ids import new_id
-from app.core.types import WITHIN, Answer, Library, Message
+from app.core.types import Answer, Library, Message
 from app.storage.catalog.database import Database
 from app.storage.catalog.schema import answer_documents, answers, conversations, shares, turns
 from app.storage.files.durable import utc_now

@@ -22,8 +22,8 @@ from sqlalchemy import (
 )
 
 from app.core.errors import Superseded
+from app.core.forms import AS_JSON
 from app.core.types import (
-    AS_JSON,
     DocumentDraft,
     LedgerEntry,
     LedgerPage,

@@ -8,6 +8,7 @@ from app.answer.records import (
     Source,
     StoredRecord,
 )
+from app.core.forms import from_json, json_values
 from app.core.types import (
     Answer,
     Citation,
@@ -25,7 +26,6 @@ from app.core.types import (
     TraceReport,
     Usage,
 )
-from app.core.vocabulary import from_json, json_values
 from tests.stores import passage
 
 QUERY_RESPONSE = set(
