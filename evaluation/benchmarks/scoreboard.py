@@ -37,9 +37,7 @@ from app.evaluation.workshop import CachedEmbedder, bench
 from app.ingest.names import IngestOptions
 from app.ingest.parsers import DirectParser
 from app.models.minilm import MiniLmEmbedder
-from app.retrieval.pipeline import Retriever
 from app.retrieval.request import RetrievalOptions, SearchRequest
-from app.retrieval.reranking import LateInteraction
 from evaluation.benchmarks.contest import cpu_s, peak_mb, stored_bytes
 from evaluation.lib.fits import area_under_curve
 from evaluation.lib.reports import COLLECTIONS, ROOT, SEED, options, report, say, table, write
@@ -200,10 +198,7 @@ def take_part(collection: Collection, cache: Path) -> dict[str, object]:
     begun = cpu_s()
     with bench(collection, embedder, ingest=IngestOptions(), encoder=encoder) as opened:
         indexed, store = cpu_s(), opened.store
-        late = LateInteraction(store.codes, encoder)
-        retriever = Retriever(
-            store.catalog, store.vectors, store.lexical, embedder, RetrievalOptions(), late=late
-        )
+        retriever = opened.retriever(RetrievalOptions())
 
         def ask(text: str) -> list[str]:
             request = SearchRequest(text, Library.PUBLIC, top_k=DEPTH, keep_weak=True)

@@ -10,8 +10,10 @@ import pytest
 from app.evaluation.collections import Collection, TestPassage
 from app.evaluation.report import ReportProvenance
 from app.retrieval.request import RetrievalOptions
-from evaluation.lib import corpus, reports
-from evaluation.studies import summary, whole
+from evaluation import documents
+from evaluation.benchmarks import ocr
+from evaluation.lib import corpus, growth, reports
+from evaluation.studies import false_claims, summary, whole
 
 
 def _collection() -> Collection:
@@ -103,3 +105,22 @@ def test_rows_of_answered_studies_stay(tmp_path: Path, monkeypatch: pytest.Monke
     assert json.loads((tmp_path / "retrieval.json").read_text())["rows"] == {"poison": [row]}
     line = "| near-copies | 0.100 | at most 0.2 | yes | [poison](poison.md) |"
     assert line in (tmp_path / "retrieval.md").read_text("utf-8")
+
+
+def test_writers_make_the_pages_that_are_there() -> None:
+    """Pages are what the writers of today make of the reports' JSON, byte for byte."""
+    pages = {
+        "documents": documents.page_of(reports.report("documents")),
+        "false_claims": false_claims.markdown(reports.report("false_claims")["sets"]),
+        "ocr": ocr.page_of(dict(sorted(reports.report("ocr").items()))),
+    }
+    for name, page in pages.items():
+        assert page == (reports.REPORTS / f"{name}.md").read_text("utf-8"), name
+    bulk = reports.report("bulk")
+    replies = [whole.Reply(**one) for one in reports.report("whole")["asked"].values()]
+    tables = {
+        "bulk": growth.tables(bulk["steps"], "chunks", [growth.Fit(**one) for one in bulk["fits"]]),
+        "whole": whole.kinds_table(replies),
+    }
+    for name, lines in tables.items():
+        assert "\n".join(lines) in (reports.REPORTS / f"{name}.md").read_text("utf-8"), name
