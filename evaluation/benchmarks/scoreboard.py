@@ -162,13 +162,15 @@ class KnownQuestions:
     """An embedder that has the vectors of the questions already: embedding is no contestant's."""
 
     def __init__(self, inner: Embedder, questions: Sequence[str]) -> None:
+        self._inner = inner
         self._known = {text: inner.embed_query(text) for text in questions}
         self.identity = inner.identity
         self.embed_passages = inner.embed_passages
         self.count_tokens = inner.count_tokens
 
     def embed_query(self, text: str) -> FloatArray:
-        return self._known[text]
+        """Return its vector; retrieval may correct the spelling of a question."""
+        return self._known[text] if text in self._known else self._inner.embed_query(text)
 
 
 def _cut(model: Embedder, texts: Sequence[str]) -> list[str]:

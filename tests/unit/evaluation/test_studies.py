@@ -124,3 +124,22 @@ def test_writers_make_the_pages_that_are_there() -> None:
     }
     for name, lines in tables.items():
         assert "\n".join(lines) in (reports.REPORTS / f"{name}.md").read_text("utf-8"), name
+
+
+def test_options_are_of_the_kind_of_their_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = "--size 3 --flag --many 1 2 --peer a --peer b c --one x --where here".split()
+    monkeypatch.setattr("sys.argv", ["program", *said])
+    given = reports.options(
+        "What it does.",
+        size=(1.5, "of it"),
+        flag=(False, "whether"),
+        many=((7,), "numbers"),
+        peer=((), "names", str),
+        one=(None, "of these", ("x", "y")),
+        where=(None, "a folder", Path),
+        left_out=((1, 2), "default"),
+    )
+    assert vars(given) == {
+        "size": 3.0, "flag": True, "many": [1, 2], "peer": ["a", "b", "c"], "one": "x",
+        "where": Path("here"), "left_out": [1, 2],
+    }  # fmt: skip
