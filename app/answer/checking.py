@@ -84,19 +84,15 @@ class CheckService:
         self._echo = PromptEcho(prompts)
         self._least = options.grounding_min_similarity
 
-    def against(self, text: str, source: str, cancel: CancelToken | None = None) -> CheckReport:
+    def against(self, text: str, source: str) -> CheckReport:
         """Check a text against another text; findings have offsets and no document."""
         place = SourcePassage(ReadPassage.of_text(source), lambda one: _finding(one, source, 0))
-        return self._check(
-            text, "source", lambda claims: [[place]] * len(claims), cancel or CancelToken()
-        )
+        return self._check(text, "source", lambda claims: [[place]] * len(claims))
 
-    def in_libraries(
-        self, text: str, scope: Scope, cancel: CancelToken | None = None
-    ) -> CheckReport:
+    def in_libraries(self, text: str, scope: Scope) -> CheckReport:
         """Check a text against the best passages for each sentence, in the scope."""
         with self._library_places(scope) as places:
-            return self._check(text, "search", places, cancel or CancelToken())
+            return self._check(text, "search", places)
 
     @contextmanager
     def _library_places(self, scope: Scope) -> Iterator[PlacesOf]:
@@ -110,22 +106,14 @@ class CheckService:
 
             yield places
 
-    def with_better(
-        self, report: CheckReport, scope: Scope, cancel: CancelToken | None = None
-    ) -> CheckReport:
-        """Return a report where sentences without support name a place that supports them.
-
-        Args:
-            report: A check against a given source.
-            scope: Where to look for better places.
-            cancel: Ends the search.
-        """
+    def with_better(self, report: CheckReport, scope: Scope) -> CheckReport:
+        """Return a report where sentences without support name a place that supports them."""
         open_ = [
             one for one in report.sentences if one.verdict in ("weak", "contradicted", "not_found")
         ]
         claims = [(one.start, one.end, Claim(plain_claim(one.text))) for one in open_]
         with self._library_places(scope) as places:
-            found = self._verdicts(claims, "search", places, cancel or CancelToken())
+            found = self._verdicts(claims, "search", places)
             better = {
                 start: findings[0] for start, verdict, findings in found if verdict == "supported"
             }
@@ -144,16 +132,14 @@ class CheckService:
         }
         return (merge(found, _PASSAGES) if len(found) > 1 else next(iter(found.values()))).hits
 
-    def _check(
-        self, text: str, against: Origin, places_of: PlacesOf, cancel: CancelToken
-    ) -> CheckReport:
+    def _check(self, text: str, against: Origin, places_of: PlacesOf) -> CheckReport:
         spans = claim_spans(text)
         claims = [
             (start, end, Claim(plain_claim(text[start:end]))) for start, end, says in spans if says
         ]
         found = {
             start: (verdict, findings)
-            for start, verdict, findings in self._verdicts(claims, against, places_of, cancel)
+            for start, verdict, findings in self._verdicts(claims, against, places_of)
         }
         nothing: tuple[Verdict, list[Finding]] = ("no_claim", [])
         sentences = []
@@ -171,11 +157,9 @@ class CheckService:
         claims: Sequence[tuple[int, int, Claim]],
         against: Origin,
         places_of: PlacesOf,
-        cancel: CancelToken,
     ) -> Iterator[tuple[int, Verdict, list[Finding]]]:
         """Yield start, verdict and findings of each claim, in order."""
         for batch in _batches(claims):
-            cancel.raise_if_cancelled()
             places = places_of([claim for _, _, claim in batch])
             for (start, _, _), (verdict, findings) in zip(
                 batch, self._judged(batch, against, places), strict=True

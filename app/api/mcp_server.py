@@ -45,7 +45,7 @@ from app.core.forms import form, json_values
 from app.core.labels import MOST_LABEL_CHARACTERS, MOST_TAGS, Condition
 from app.core.types import CheckReport, Document, Heading, Job, Library, LibraryName, Mode, Scope
 from app.ingest.names import display_name, source_key
-from app.jobs.runner import IngestPayload, IngestReport, UploadedFile, has_text
+from app.jobs.runner import IngestPayload, UploadedFile, has_text, report_of
 
 if TYPE_CHECKING:
     from app.bootstrap.services import Services
@@ -205,7 +205,7 @@ class CiteReply(Reply):
     view_url: str = Field(description="relative to the server: the page shows the characters")
 
 
-class CheckArguments(Tolerant):
+class CheckArguments(CheckRequest, extra="ignore"):
     """The text to check."""
 
     text: Annotated[
@@ -216,17 +216,6 @@ class CheckArguments(Tolerant):
             description="sentences to check against documents",
         ),
     ]
-    library: Scope | None = Field(
-        None,
-        description="where to look, null: as in `ask`; with `against`: where to look for a better"
-        " source of sentences that it does not hold, null: nowhere",
-    )
-    against: Annotated[str, Field(min_length=1, max_length=MOST_CHARACTERS)] | None = Field(
-        None, description="check the sentences against this text instead of a library"
-    )
-    judge: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
-        None, description="ask this model too; its verdict is shown next to the check's own"
-    )
 
 
 def _told(text: str, found: object) -> types.CallToolResult:
@@ -374,9 +363,7 @@ async def _check(at: At, asked: CheckArguments) -> types.CallToolResult:
     Each is supported, weak (close to a place, not confirmed), contradicted or not found, with the
     place. A model can judge too.
     """
-    wanted = CheckRequest(**asked.model_dump())
-    work = partial(questions.checked, at.door, wanted)
-    report = await at.edge.checks.run(work)
+    report = await at.edge.checks.run(partial(questions.checked, at.door, asked))
     said = as_text(json_values(report))
     return _told(said or "There is no sentence in it.", report)
 
@@ -497,10 +484,10 @@ async def _add(at: At, asked: AddArguments) -> types.CallToolResult:
 
     job = await to_thread.run_sync(accept)
     done = await settled(at.services.jobs, job.id, has_text, at.edge.stopping)
-    report = IngestReport.from_json(done.result) if done else None
+    report = report_of(done.result) if done else None
     if report is None:
         raise Busy(f"job {job.id} goes on; list the documents in a moment", retry_after_s=1)
-    (row,) = report.outcomes
+    (row,) = report.documents
     if row.status == "failed":
         return _failed(f"{row.code}: {row.reason}")
     found = IngestResponse(job_id=job.id, documents=[row])

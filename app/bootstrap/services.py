@@ -259,7 +259,7 @@ class Services:
             backfill_of=libraries.backfill,
             shared=self.settings.is_shared and not self.settings.originals_url,
         )
-        register_ingest(parts, store.jobs, store.catalog, recogniser)
+        register_ingest(parts, store.jobs, recogniser)
         jobs.register(SAMPLES, SamplesJob(parts, bundled()), exclusive=per_library)
         jobs.register(ARXIV, FetchJob(parts, arxiv.fetch), lane="network")
         jobs.register(FETCH, FetchJob(parts, self.pages.fetch), lane="network")

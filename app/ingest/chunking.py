@@ -360,11 +360,7 @@ def _reach_back(text: str, before: int, at: int, overlap: int) -> int:
 
 
 def _fit(
-    text: str,
-    spans: list[_Span],
-    count_tokens: CountTokens,
-    max_tokens: int,
-    whole: _Whole,
+    text: str, spans: list[_Span], count_tokens: CountTokens, max_tokens: int, whole: _Whole
 ) -> list[_Span]:
     """Split spans over the limit near their middle, at a block, sentence, word or character."""
     done: list[_Span] = []

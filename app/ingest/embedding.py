@@ -18,14 +18,7 @@ from app.core.cancel import CancelToken
 from app.core.errors import DocuMindError, InputError, PassageTooLong, ProviderBadResponse
 from app.core.ports import Embedder, PassageEncoder
 from app.core.text import TOKENIZER_VERSION
-from app.core.types import (
-    Chunk,
-    EmbedderIdentity,
-    Fingerprint,
-    FloatArray,
-    Library,
-    PassageCode,
-)
+from app.core.types import Chunk, EmbedderIdentity, Fingerprint, FloatArray, Library, PassageCode
 from app.core.vectors import l2_normalise
 from app.ingest.chunking import CHUNKER_VERSION, halves
 from app.ingest.names import IngestOptions
@@ -72,12 +65,6 @@ class CodeBackfill:
         cancel: CancelToken | None = None,
     ) -> int:
         """Make every missing code and return their number.
-
-        Args:
-            library: Whose chunks.
-            doc_ids: Only those of these documents; None takes all.
-            progress: Called after each batch.
-            cancel: Checked before each batch.
 
         Raises:
             Cancelled: Asked to stop; the codes so far are kept.
@@ -363,12 +350,7 @@ def _ahead(
 class _Writes:
     """Writes batches to the catalog and projections in order, a few at a time."""
 
-    def __init__(
-        self,
-        pool: ThreadPoolExecutor,
-        work: VectorBackfill,
-        library: Library,
-    ) -> None:
+    def __init__(self, pool: ThreadPoolExecutor, work: VectorBackfill, library: Library) -> None:
         self._pool = pool
         self._work = work
         self._library = library

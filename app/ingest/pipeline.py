@@ -13,7 +13,6 @@ from app.core.ids import content_sha256, document_id
 from app.core.languages import language_of
 from app.core.ports import Embedder, Parser
 from app.core.types import (
-    Document,
     DocumentDraft,
     IngestOutcome,
     JobFile,
@@ -72,12 +71,11 @@ class IngestRun:
         self._batch: list[PendingDocument] = []
         self._outcomes: dict[int, IngestOutcome] = {}
 
-    @property
-    def pending_keys(self) -> set[str]:
-        return {pending.draft.source_key for pending in self._batch}
-
-    def start(self, index: int, filename: str) -> None:
-        self._tell(index, filename, "running", 0.0)
+    def start(self, index: int, document: RawDocument) -> None:
+        """Tell that a document is read, with what came before under its key written."""
+        self._tell(index, document.filename, "running", 0.0)
+        if any(document.source_key == pending.draft.source_key for pending in self._batch):
+            self.flush()
 
     def add(self, pending: PendingDocument) -> None:
         """Add a draft; write the batch when it is large enough."""
@@ -204,13 +202,6 @@ class IngestPipeline:
         are the backfill's work. Two documents of one source key are taken in order: the later one
         replaces the earlier.
 
-        Args:
-            library: Where they go.
-            documents: Read one at a time.
-            progress: Called when a document starts and when it is done or failed.
-            written: Called with the ids of documents whose text has just become live.
-            cancel: Checked before each document.
-
         Raises:
             Cancelled: Asked to stop; what was written before stays.
         """
@@ -220,9 +211,7 @@ class IngestPipeline:
             if cancel is not None and cancel.cancelled:
                 run.flush()
                 raise Cancelled(f"the ingest was cancelled after {index} documents; those are kept")
-            run.start(index, document.filename)
-            if document.source_key in run.pending_keys:
-                run.flush()
+            run.start(index, document)
             try:
                 prepared = self._prepare(index, library, document)
             except DocuMindError as exc:
@@ -249,7 +238,11 @@ class IngestPipeline:
             ) from exc
         live = self.writer.current(library, document.source_key)
         is_known = live is not None and live.sha256 == sha256 and not document.again
-        if live is not None and is_known and not self._read_otherwise(live):
+        if (
+            live is not None
+            and is_known
+            and (self.writer.source_revision(live) == READ_AS or not self.rereads())
+        ):
             if document.labels:
                 self.writer.label(library, live.doc_id, document.labels)
             if self.ask_for_ocr is not None and waits_for_ocr(live.flags):  # it was cancelled, say
@@ -270,10 +263,6 @@ class IngestPipeline:
         covered = _covered(parsed.text, draft)
         receipt = Receipt(len(parsed.pages), len(parsed.text), covered, len(draft.chunks), 0)
         return PendingDocument(index, draft, receipt, "; ".join(parsed.warnings) or None)
-
-    def _read_otherwise(self, live: Document) -> bool:
-        """Return whether a document is to be read again although its bytes are the same."""
-        return self.writer.source_revision(live) != READ_AS and self.rereads()
 
     def _draft(
         self, library: Library, document: RawDocument, parsed: ParsedDocument, sha256: str
@@ -322,9 +311,3 @@ def _covered(text: str, draft: DocumentDraft) -> int:
         total += len("".join(piece.split()))
         reached = max(reached, span.end)
     return total
-
-
-def with_vectors(outcome: IngestOutcome, vectors: int) -> IngestOutcome:
-    if outcome.receipt is None:
-        return outcome
-    return replace(outcome, receipt=replace(outcome.receipt, vectors=vectors))

@@ -60,14 +60,9 @@ def send_frame(sock: socket.socket, header: Mapping[str, object], body: bytes = 
 def receive_frame(
     sock: socket.socket, *, limit_bytes: int = 1 << 32, deadline: float | None = None
 ) -> tuple[Header, bytes] | None:
-    """Return the next frame; None if the other side closed.
+    """Return the next frame; None if the other side closed before its end.
 
-    Before a frame or inside one.
-
-    Args:
-        sock: The socket.
-        limit_bytes: Of header and body together.
-        deadline: Of `time.monotonic()`; None waits for ever.
+    `limit_bytes` is of header and body together, `deadline` of `time.monotonic()`.
 
     Raises:
         FrameTooLarge: The announced size passes the limit.
@@ -241,7 +236,7 @@ _SLOT_STEP_S = 0.5
 
 
 class SandboxedParser:
-    """A Parser, and `page_boxes`, that send requests to a pool of children; thread-safe.
+    """A Parser that sends requests to a pool of children; thread-safe.
 
     A context manager. Children start with the first request, or with `warm`. One that breaks a
     limit is replaced, and its file is Unreadable for good: the same file would break the limit

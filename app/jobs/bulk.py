@@ -14,15 +14,20 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydantic import TypeAdapter
-
 from app.core.errors import Conflict, DocuMindError
 from app.core.ports import Embedder
-from app.core.types import Article, DocumentDraft, Job, LedgerSummary, Library
+from app.core.types import (
+    Article,
+    DocumentDraft,
+    Job,
+    LedgerSummary,
+    Library,
+    from_json,
+    json_values,
+)
 from app.ingest.bulk import (
     BATCH_ARTICLES,
     BulkIndexer,
-    BulkOptions,
     BulkTask,
     MissingPolicy,
     Positioned,
@@ -60,12 +65,6 @@ class BulkPayload:
     articles: int | None = None
     """At most this many articles, from the beginning; None takes all."""
 
-    def to_json(self) -> dict[str, object]:
-        return {**asdict(self), "library": self.library.value}
-
-
-_PAYLOAD = TypeAdapter(BulkPayload)
-
 
 def workers_for(articles: Iterable[Article], cores: int) -> int:
     """Return how many processes should parse a source.
@@ -101,7 +100,7 @@ class BulkIndexJob:
             Conflict: The source lacks most of what is known under its name; nothing was removed.
             Cancelled: Paused, cancelled or shutting down; what was written stays.
         """
-        payload = _PAYLOAD.validate_python(context.payload)
+        payload = from_json(BulkPayload, context.payload)
         cores = os.cpu_count() or 1
         articles = open_articles(payload.source, cores)
         workers = workers_for(articles, cores) if payload.workers is None else payload.workers
@@ -109,15 +108,14 @@ class BulkIndexJob:
         def progress(read: int, position: float | None) -> None:
             # The total is what the source would hold if the rest were like the part read so far, by
             # bytes.
-            context.progress(
-                read, max(read, round(read / position)) if position else None, "articles"
-            )
-            context.checkpoint()
+            whole = max(read, round(read / position)) if position else None
+            context.step(read, whole, "articles")
 
         summary = self.indexer.run(
             BulkTask(payload.library, payload.name, self.options),
             articles if payload.articles is None else FirstArticles(articles, payload.articles),
-            BulkOptions(workers, payload.missing),
+            workers=workers,
+            missing=payload.missing,
             progress=progress,
             cancel=context.cancel,
         )
@@ -148,7 +146,7 @@ class BulkService:
         name = payload.library.value
         with self._lock:
             for job in self._runner.unfinished(BULK, payload.library):
-                there = _PAYLOAD.validate_python(job.payload)
+                there = from_json(BulkPayload, job.payload)
                 if replace(there, workers=payload.workers) != payload:
                     raise Conflict(
                         f"job {job.id} indexes {there.source!r} as {there.name!r} into {name!r}"
@@ -156,7 +154,7 @@ class BulkService:
                         f" --library {name}"
                     )
                 return self._runner.resume(job.id) if job.state == "paused" else job
-            return self._runner.submit(BULK, payload.to_json(), unit="articles")
+            return self._runner.submit(BULK, json_values(payload), unit="articles")
 
 
 # Estimate a bulk run's time, disk and memory from a timed sample.
@@ -329,8 +327,7 @@ def _sample(task: BulkTask, source: str, context: JobContext) -> _Sample:
         prepared += prepare(task, group)
         prepare_s += time.perf_counter() - started
         articles += len(group)
-        context.progress(articles, None, "articles")
-        context.checkpoint()
+        context.step(articles, None, "articles")
     share = 1.0 if whole else stream.position() or None if isinstance(stream, Positioned) else None
     return _Sample(articles, share, prepared, prepare_s)
 

@@ -26,7 +26,17 @@ from app.core.errors import (
     error_classes,
 )
 from app.core.ports import Parser
-from app.core.types import Document, IngestOutcome, Job, JobFile, Library, Metadata, RawDocument
+from app.core.types import (
+    Document,
+    IngestOutcome,
+    Job,
+    JobFile,
+    Library,
+    Metadata,
+    RawDocument,
+    from_json,
+    json_values,
+)
 from app.ingest.embedding import BackfillReport, ChunkFailure, VectorBackfill
 from app.ingest.pipeline import READ_AS, IngestPipeline, waits_for_ocr
 from app.ingest.sources.folders import SampleDocuments
@@ -38,6 +48,7 @@ from app.jobs.runner import (
     JobRunner,
     counted,
     pending_originals,
+    report_of,
 )
 
 if TYPE_CHECKING:
@@ -52,14 +63,10 @@ MOST_LOGGED = 100
 """Chunks without a vector that a job over a whole library names; its report counts all."""
 
 
-def request_backfill(runner: JobRunner, library: Library, order: str = "id") -> Job:
+def request_backfill(runner: JobRunner, library: Library) -> Job:
     """Request a library's missing vectors; at most one waits, and it is retried."""
-    return runner.submit(
-        BACKFILL,
-        {"library": library.value, "order": order, "retry": True},
-        unit="chunks",
-        coalesce=True,
-    )
+    payload = {"library": library.value, "retry": True}
+    return runner.submit(BACKFILL, payload, unit="chunks", coalesce=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +120,7 @@ class Collecting:
 
     def done(self, library: Library, outcomes: Sequence[IngestOutcome]) -> Mapping[str, object]:
         """Return the report of a job whose documents have their vectors by now, as JSON values."""
-        return IngestReport(tuple(counted(self.catalog, library, outcomes)), "vectors").to_json()
+        return json_values(IngestReport("vectors", tuple(counted(self.catalog, library, outcomes))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,23 +136,15 @@ class BackfillJob:
         before = counts.embedded
         total = counts.chunks if limit is None else min(counts.chunks, before + limit)
 
-        def progress(done: int) -> None:
-            context.progress(before + done, total, "chunks")
-            context.checkpoint()
-
-        def coded(done: int, of: int) -> None:
-            context.progress(done, of, "passages coded")
-            context.checkpoint()
-
         def run(backfill: VectorBackfill) -> BackfillReport:
             return backfill.run(
                 library,
-                progress=progress,
+                progress=lambda done: context.step(before + done, total, "chunks"),
                 cancel=context.cancel,
                 order=str(context.payload.get("order", "id")),
                 limit=limit,
                 workers=cast("int", context.payload.get("workers", 1)),
-                code_progress=coded,
+                code_progress=lambda done, of: context.step(done, of, "passages coded"),
             )
 
         context.progress(before, total, "chunks")
@@ -262,7 +261,7 @@ class IngestJob:
             StorageError: A file could not be stored now, and the sender left; else it is
                 reported per file. The job is tried again.
         """
-        payload = IngestPayload.from_json(context.payload)
+        payload = from_json(IngestPayload, context.payload)
         try:
             return self._run(context, payload)
         except Exception as error:
@@ -280,7 +279,7 @@ class IngestJob:
             both = zip(payload.files, outcomes, strict=True)
             refused = {file.sha256 for file, outcome in both if outcome.status == "failed"}
             self._discard(context, refused)  # nothing of refused files stays behind
-            context.publish(IngestReport(outcomes, "text").to_json())
+            context.publish(json_values(IngestReport("text", outcomes)))
             vectors.total = sum(
                 outcome.receipt.chunks for outcome in outcomes if outcome.receipt is not None
             )
@@ -337,12 +336,12 @@ class IngestJob:
         self, context: JobContext, outcomes: Sequence[IngestOutcome]
     ) -> tuple[IngestOutcome, ...]:
         """Return outcomes as the first run saw them: its documents are not `unchanged`."""
-        before = IngestReport.from_json(context.previous)
-        if before is None or len(before.outcomes) != len(outcomes):
+        before = report_of(context.previous)
+        if before is None or len(before.documents) != len(outcomes):
             return tuple(outcomes)
         return tuple(
             old if new.status == "unchanged" and old.status != "failed" else new
-            for old, new in zip(before.outcomes, outcomes, strict=True)
+            for old, new in zip(before.documents, outcomes, strict=True)
         )
 
     def _discard(self, context: JobContext, unneeded: set[str]) -> None:
@@ -377,11 +376,10 @@ class RereadJob:
     """
 
     parts: Collecting
-    catalog: Catalog
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
         library = Library(str(context.payload["library"]))
-        catalog, pipeline = self.catalog, self.parts.pipeline_of(library)
+        catalog, pipeline = self.parts.catalog, self.parts.pipeline_of(library)
         left = len(catalog.read_before(library, READ_AS, _COUNTED))
         counts = {"read": 0, "failed": 0}
         after = ""
@@ -396,8 +394,7 @@ class RereadJob:
                 counts["failed" if failed else "read"] += 1
                 if failed:
                     context.error(f"{document.filename!r} stays as it is: {outcome.reason}")
-            context.progress(sum(counts.values()), max(left, sum(counts.values())), "documents")
-            context.checkpoint()
+            context.step(sum(counts.values()), max(left, sum(counts.values())), "documents")
         pipeline.writer.note_read(library, READ_AS)
         if counts["read"]:
             self.parts.later(library)
@@ -576,7 +573,7 @@ class FetchJob:
             if outcomes[0].code == Superseded.code:
                 raise Superseded(outcomes[0].reason or "deleted or replaced after it was accepted")
             context.file(0, "failed" if outcomes[0].status == "failed" else "done", 1.0)
-        context.publish(IngestReport(tuple(outcomes), "text").to_json())
+        context.publish(json_values(IngestReport("text", tuple(outcomes))))
         if found := [one.doc_id for one in outcomes if one.doc_id is not None]:
             self.parts.embed(context, library, "it is" if len(found) == 1 else "they are", found)
         context.progress(len(outcomes), len(outcomes), "files")
@@ -660,14 +657,14 @@ class SamplesJob:
                 library, raws, progress=progress, cancel=context.cancel
             )
             context.progress(len(outcomes), total, "files")
-        context.publish(IngestReport(tuple(outcomes), "text").to_json())
+        context.publish(json_values(IngestReport("text", tuple(outcomes))))
         done: list[IngestOutcome] = []
         for library, raws in samples.items():
             self.parts.embed(context, library, f"the samples of {library.value} are")
             done += counted(
                 self.parts.catalog, library, outcomes[len(done) : len(done) + len(raws)]
             )
-        return IngestReport(tuple(done), "vectors").to_json()
+        return json_values(IngestReport("vectors", tuple(done)))
 
 
 def remove_samples(catalog: Catalog, writer: CatalogIndexWriter) -> dict[Library, int]:

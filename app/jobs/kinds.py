@@ -41,14 +41,10 @@ EVALUATION = "evaluation"
 CALIBRATE = "calibrate"
 
 
-def register_ingest(
-    parts: Collecting, jobs: JobQueue, catalog: Catalog, recogniser: Parser
-) -> None:
+def register_ingest(parts: Collecting, jobs: JobQueue, recogniser: Parser) -> None:
     """Register `ingest`, `reread`, `ocr` and `backfill`; `jobs` is the queue of the runner."""
     parts.runner.register(INGEST, IngestJob(parts, jobs))
-    parts.runner.register(
-        REREAD, RereadJob(parts, catalog), lane="background", exclusive=per_library
-    )
+    parts.runner.register(REREAD, RereadJob(parts), lane="background", exclusive=per_library)
     parts.runner.register(
         OCR, OcrJob(parts, recogniser), lane="background", exclusive=lambda _: "one at a time"
     )

@@ -29,8 +29,6 @@ from app.storage.catalog.state import ModelStore
 if TYPE_CHECKING:
     from app.storage.store import IndexStore
 
-Progress = Callable[[int, int], None]
-"""Told what is done and what there is in all."""
 Record = Mapping[str, object]
 
 
@@ -74,19 +72,19 @@ class Maintenance:
 
     def export(self, context: JobContext) -> Record:
         library, target = Library(str(context.payload["library"])), _path(context)
-        report = self.store.bundler.export(library, target, _steps(context))
+        report = self.store.bundler.export(library, target, context.step)
         return {**asdict(report), "path": str(target)}
 
     def load(self, context: JobContext) -> Record:
         named = context.payload.get("library")
         library = None if named is None else Library(str(named))
-        report = asdict(self.store.bundler.load(_path(context), library, _steps(context), inspect))
+        report = asdict(self.store.bundler.load(_path(context), library, context.step, inspect))
         if report["chunks"] != report["vectors"]:
             self.later(Library(str(report["library"])))
         return report
 
     def backup(self, context: JobContext) -> Record:
-        return asdict(self.store.backup(_path(context), _steps(context)))
+        return asdict(self.store.backup(_path(context), context.step))
 
     def purge(self, context: JobContext) -> Record:
         context.checkpoint()
@@ -119,16 +117,6 @@ class Maintenance:
 
 def _path(context: JobContext) -> Path:
     return Path(str(context.payload["path"]))
-
-
-def _steps(context: JobContext) -> Progress:
-    """Return what reports progress and stops when asked to."""
-
-    def step(done: int, total: int) -> None:
-        context.progress(done, total)
-        context.checkpoint()
-
-    return step
 
 
 # End the grace of deletions, and purge deleted bytes, without a request.
@@ -233,9 +221,8 @@ class ModelTestService:
         )
 
         def watch(replies: Sequence[ModelReply], total: int) -> None:
-            context.progress(len(replies), total, "questions")
             context.publish({"digest": digest, "replies": [asdict(one) for one in replies]})
-            context.checkpoint()
+            context.step(len(replies), total, "questions")
 
         # as `watch` wrote them
         done = [ModelReply(**row) for row in rows]  # type: ignore[arg-type]
@@ -271,13 +258,9 @@ class EvaluationService:
         asked: dict[str, Any] = {**context.payload}
         del asked["retry"]
         request = EvaluationBody(**asked)
-
-        def watch(done: int, total: int, unit: str) -> None:
-            context.progress(done, total, unit)
-            context.checkpoint()
-
         context.checkpoint()
-        report = self.session_of().run(request, self.reports.outcomes(context.job_id), watch)
+        outcomes = self.reports.outcomes(context.job_id)
+        report = self.session_of().run(request, outcomes, context.step)
         made = datetime.now(UTC).isoformat(timespec="milliseconds")
         return asdict(
             self.reports.save(context.job_id, report, made, own_documents=not request.indexed_apart)

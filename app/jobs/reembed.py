@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
 import numpy as np
-from pydantic import TypeAdapter
 from pydantic.dataclasses import dataclass as checked
 
 from app.core.errors import Conflict, InvalidInput, NotFound, PassageTooLong, ProviderUnreachable
 from app.core.ports import Embedder
-from app.core.types import Fingerprint, Job, Library
+from app.core.types import Fingerprint, Job, Library, from_json, json_values
 from app.evaluation.cases import CaseBody
 from app.evaluation.comparison import (
     Judgement,
@@ -56,18 +54,15 @@ class ReembedPayload:
     """The user's own; empty makes some of the library's sentences and titles."""
 
 
-_PAYLOAD = TypeAdapter(ReembedPayload)
-
-
 def request_reembed(runner: JobRunner, payload: ReembedPayload) -> Job:
     """Start a re-embedding, or join or resume the same one.
 
     Raises:
         Conflict: Another one of this library has not ended.
     """
-    wanted = json.loads(json.dumps({**asdict(payload), "retry": True}))
+    wanted = {**json_values(payload), "retry": True}
     for job in runner.unfinished(REEMBED, payload.library):
-        if json.loads(json.dumps(dict(job.payload))) != wanted:
+        if job.payload != wanted:
             raise Conflict(
                 f"job {job.id} re-embeds library {payload.library.value!r} ({job.state}): wait for"
                 " it or cancel it first"
@@ -135,7 +130,7 @@ class ReembedJob:
             Conflict: The library is embedded that way already, or there is nothing to go back to.
             DiskFull: No space; the old vectors serve on.
         """
-        payload = _PAYLOAD.validate_python(context.payload)
+        payload = from_json(ReembedPayload, context.payload)
         stop = threading.Event()
         context.cancel.on_cancel(stop.set)
         report = dict(context.previous or {})
@@ -200,17 +195,12 @@ class ReembedJob:
         )
         plain = not payload.questions
         context.progress(0, len(cases), "questions")
-
-        def asked_so_far(done: int) -> None:
-            context.progress(done)
-            context.checkpoint()
-
         judgement = judge(
             cases,
             self.searcher(library, live.number, old, plain),
             self.searcher(library, staged.number, target, plain),
             seed=SEED,
-            progress=asked_so_far,
+            progress=context.step,
         )
         report = replace(report, reason=judgement.reason, question_set=asked, comparison=judgement)
         if not judgement.worse or payload.force:

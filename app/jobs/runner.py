@@ -13,10 +13,8 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Literal, cast, get_args
-
-from pydantic import TypeAdapter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, get_args
 
 from app.core.cancel import CancelToken
 from app.core.errors import (
@@ -31,8 +29,16 @@ from app.core.errors import (
 from app.core.ids import new_id
 from app.core.labels import NO_LABELS
 from app.core.trace import SILENT, Spans
-from app.core.types import IngestOutcome, Job, JobFile, JobState, Labels, Library, StopRequest
-from app.ingest.pipeline import with_vectors
+from app.core.types import (
+    IngestOutcome,
+    Job,
+    JobFile,
+    JobState,
+    Labels,
+    Library,
+    StopRequest,
+    from_json,
+)
 from app.storage.catalog.documents import Catalog
 
 if TYPE_CHECKING:
@@ -140,6 +146,11 @@ class JobContext:
 
         self._runner.show(self, change)
 
+    def step(self, done: int, total: int | None = None, unit: str | None = None) -> None:
+        """Report progress, then stop or give way as `checkpoint`."""
+        self.progress(done, total, unit)
+        self.checkpoint()
+
     def files(self, files: Iterable[JobFile]) -> None:
         listed = tuple(files)
         self._runner.show(self, lambda job: replace(job, files=listed))
@@ -185,12 +196,6 @@ class Kind:
     lane: Lane
     exclusive: Callable[[Mapping[str, object]], str]
     """Jobs of the kind with an equal key never overlap; empty: all may."""
-
-
-def share_nothing(payload: Mapping[str, object]) -> str:
-    """Return the exclusive key of kinds whose jobs may all run at once: none."""
-    del payload
-    return ""
 
 
 def per_library(payload: Mapping[str, object]) -> str:
@@ -298,7 +303,7 @@ class JobRunner:
         handler: Handler,
         *,
         lane: Lane = "interactive",
-        exclusive: Callable[[Mapping[str, object]], str] = share_nothing,
+        exclusive: Callable[[Mapping[str, object]], str] = lambda _: "",
     ) -> None:
         """Register a kind's handler; jobs whose `exclusive` keys are equal never overlap."""
         self._kinds[kind] = Kind(handler, lane, exclusive)
@@ -815,40 +820,24 @@ class IngestPayload:
     """True when the sender was told `accepted` and left: retryable errors are tried again
     instead of reported."""
 
-    def to_json(self) -> dict[str, object]:
-        return {**asdict(self), "library": self.library.value}
-
-    @classmethod
-    def from_json(cls, payload: Mapping[str, object]) -> IngestPayload:
-        return _PAYLOAD.validate_python(payload)
-
-
-_PAYLOAD = TypeAdapter(IngestPayload)
-_OUTCOMES = TypeAdapter(tuple[IngestOutcome, ...])
-
 
 @dataclass(frozen=True, slots=True)
 class IngestReport:
     """Outcomes in upload order, and how far the work has come."""
 
-    outcomes: tuple[IngestOutcome, ...]
     level: Literal["text", "vectors"]
     """`text`: acknowledged and found by words; `vectors`: found by meaning too."""
+    documents: tuple[IngestOutcome, ...]
 
-    def to_json(self) -> dict[str, object]:
-        return {"level": self.level, "documents": [asdict(outcome) for outcome in self.outcomes]}
 
-    @classmethod
-    def from_json(cls, result: Mapping[str, object] | None) -> IngestReport | None:
-        """Return a job's report; None if it is not there yet or the job failed."""
-        if result is None or "documents" not in result:
-            return None
-        level = cast("Literal['text', 'vectors']", result["level"])
-        return cls(_OUTCOMES.validate_python(result["documents"]), level)
+def report_of(result: Mapping[str, object] | None) -> IngestReport | None:
+    """Return a job's report; None if it is not there yet or the job failed."""
+    is_there = result is not None and "documents" in result
+    return from_json(IngestReport, result) if is_there else None
 
 
 def has_text(job: Job) -> bool:
-    return IngestReport.from_json(job.result) is not None
+    return report_of(job.result) is not None
 
 
 def pending_originals(jobs: Sequence[Job]) -> frozenset[str]:
@@ -872,4 +861,4 @@ def counted(
             embedded = catalog.document(library, outcome.doc_id).embedded
         except NotFound:  # deleted since
             embedded = 0
-        yield with_vectors(outcome, embedded)
+        yield replace(outcome, receipt=replace(outcome.receipt, vectors=embedded))

@@ -62,17 +62,12 @@ def diversify(
     chosen. Of near-duplicates one is chosen. Where they are of different documents it is the one
     with more words, which says what the other says and more, at the place and with the score of the
     better one; within a document it is the better one. While other documents have passages left,
-    one document fills at most `cap` of the places; then the cap is lifted.
-
-    Args:
-        ranked: Best first.
-        k: Places.
-        duplicate: Jaccard similarity of token sets from which two passages are one.
-        cap: Largest share of the places for one source, (0, 1].
+    one document fills at most `cap` of the places; then the cap is lifted. Best first.
     """
     chosen = _Chosen(ranked, duplicate)
     left_over: list[int] = []
-    if _is_of_one_document(ranked[:k]):
+    most = max(Counter(reading.source for reading in ranked[:k]).values(), default=0)
+    if min(k, len(ranked)) >= _FEWEST_TOLD and most > _MOST_OF_HEAD * min(k, len(ranked)):
         return chosen.best(k)
     for row, reading in enumerate(ranked):
         if len(chosen.rows) == k:
@@ -81,8 +76,7 @@ def diversify(
             left_over.append(row)
         else:
             chosen.offer(row)
-    most = max(1, math.floor(cap * k))
-    for limit in (most, k):
+    for limit in (max(1, math.floor(cap * k)), k):
         for row in left_over:
             if len(chosen.rows) == k:
                 break
@@ -93,11 +87,6 @@ def diversify(
             ):
                 chosen.add(row)
     return [ranked[row] for row in sorted(chosen.rows, key=lambda row: chosen.place.get(row, row))]
-
-
-def _is_of_one_document(head: Sequence[Reading]) -> bool:
-    most = max(Counter(reading.source for reading in head).values(), default=0)
-    return len(head) >= _FEWEST_TOLD and most > _MOST_OF_HEAD * len(head)
 
 
 class _Chosen:
@@ -148,10 +137,7 @@ def maximal_marginal_relevance(
     Each maximises `trade * relevance - (1 - trade) * likeness` to those chosen. Relevance is the
     score scaled to [0, 1] over `ranked`; likeness is the largest Jaccard similarity of token sets.
 
-    Args:
-        ranked: Best first.
-        k: Places.
-        trade: Lambda of the paper, [0, 1]; 1 keeps the ranking.
+    `trade` is the lambda of the paper, [0, 1]; 1 keeps the ranking.
 
     References:
         Carbonell, Goldstein: The use of MMR, SIGIR 1998, equation 1.
@@ -180,14 +166,7 @@ def maximal_marginal_relevance(
 def fused(
     candidates: Candidates, order: Ints, scores: Sequence[float], read: int
 ) -> Iterator[TraceItem]:
-    """Yield the pool in fused order; the first `read` go on to the next steps.
-
-    Args:
-        candidates: The pool.
-        order: Rows of the pool, best first.
-        scores: Fused score by row.
-        read: How many of them the next steps take.
-    """
+    """Yield the rows of the pool in fused order; the first `read` go on to the next steps."""
     for rank, row in enumerate(order.tolist(), 1):
         distance, bm25 = float(candidates.distance[row]), float(candidates.bm25[row])
         known = [] if math.isnan(distance) else [f"distance {distance:.2f}"]
@@ -221,13 +200,7 @@ def cut(
 ) -> Iterator[TraceItem]:
     """Yield every passage with the figure that the cutoff looked at.
 
-    Args:
-        readings: Best first.
-        passed: `id()` of those that passed.
-        fusion: The arm.
-        library: The library searched.
-        options: Thresholds, as `loosened` gives them.
-        keep_weak: Whether those that did not pass stay all the same.
+    `passed` holds the `id()` of those that passed; with `keep_weak` the others stay too.
     """
     for rank, reading in enumerate(readings, 1):
         ok = id(reading) in passed
@@ -254,11 +227,7 @@ def chosen(
 ) -> Iterator[TraceItem]:
     """Yield every passage that passed, selected ones first, with the reason of others.
 
-    Args:
-        kept: What the selection chose from, best first.
-        selected: What it chose, best first.
-        duplicate: Jaccard similarity from which two passages were one; None where copies were not
-            looked for.
+    `duplicate` is None where copies were not looked for.
     """
     taken = {id(reading) for reading in selected}
     rest = [reading for reading in kept if id(reading) not in taken]

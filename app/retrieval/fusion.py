@@ -38,16 +38,12 @@ def relative_score(candidates: Candidates, *, dense_weight: float = 0.5) -> Floa
     the range that their own words span: of three chunks that were embedded on the way because they
     share most words with the question, the farthest is the worst of three, not of all.
 
-    Args:
-        candidates: With the signals completed where possible.
-        dense_weight: Share of the dense leg, [0, 1].
-
     References:
         Lee 1997 (CombSUM over normalised scores); measured against RRF in
         evaluation/reports/fusion.md.
     """
-    dense, lexical = min_max(-candidates.distance), min_max(candidates.bm25)
-    dense = _within(dense, lexical)
+    lexical = min_max(candidates.bm25)
+    dense = _within(min_max(-candidates.distance), lexical)
     fused = dense_weight * np.where(np.isnan(dense), lexical, dense) + (
         1 - dense_weight
     ) * np.where(np.isnan(lexical), dense, lexical)
@@ -73,13 +69,7 @@ def guarded_dense_weight(
 
     In [dense_weight, 1]. Min-max scaling makes the best BM25 a 1 even where it is that of a chance
     word. Its share falls in proportion once the best is under `guard` of what BM25 could give at
-    most, `(k1 + 1) * sum of idf`.
-
-    Args:
-        candidates: With the signals completed where possible.
-        words: Of the question.
-        dense_weight: Share where the words tell, [0, 1].
-        guard: Share of the most from which words count in full, [0, 1]; 0: always.
+    most, `(k1 + 1) * sum of idf`; a guard of 0 lets them count in full always.
 
     References:
         Robertson, Zaragoza: The Probabilistic Relevance Framework, 2009, section 3.4 (a term's
@@ -122,12 +112,6 @@ def fuse(
 
     `dense` is the negated distance and `lexical` the BM25; chunks such a single leg knows nothing
     of come last, by the other leg, so that a library without vectors still answers.
-
-    Args:
-        candidates: The pool.
-        fusion: Which formula.
-        rrf_k: Rank offset of `rrf`.
-        dense_weight: Share of the dense leg in `relative_score`.
     """
     if fusion == "rrf":
         return reciprocal_rank_fusion(candidates, k=rrf_k)

@@ -229,10 +229,6 @@ def merge(retrievals: Mapping[Library, Retrieval], top_k: int) -> Retrieval:
     that millions of encyclopedia chunks never drown twenty papers; the other places go to the
     closest. Fallback hits only fill in where no library has anything better. Scores are re-based to
     fall with the merged order.
-
-    Args:
-        retrievals: One result per library that was searched.
-        top_k: Places.
     """
     real = {
         library: found for library, found in retrievals.items() if found.hits and not found.fallback
@@ -324,13 +320,7 @@ def matched_text(
     (insert, delete, change, swap neighbours), or two from eight letters on. Numbers, identifiers
     and words of other scripts stay. Of several near words the nearest is taken, then one with the
     same first letter, then the most frequent. A function word with two letters swapped is that one.
-
-    Args:
-        text: The question.
-        library: Where it is asked.
-        lexical: Knows which words the library holds.
-        catalog: Passages with near words.
-        spelt_right: Stems that stay, whether a passage holds them or not.
+    Stems that are `spelt_right` stay, whether a passage holds them or not.
     """
     language = lexical.languages(library)[0]
     if language_of(text) not in {"", language}:

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from app.core.languages import language_name, language_of
 from app.core.ports import Embedder, Reranker
 from app.core.trace import Trace
-from app.core.types import EmbedderIdentity, FloatArray, Fusion, Hit, Library, Notice, QuestionCode
+from app.core.types import (
+    EmbedderIdentity,
+    FloatArray,
+    Fusion,
+    Hit,
+    Library,
+    Notice,
+    NoticeCode,
+    QuestionCode,
+)
 from app.retrieval import diversity
 from app.retrieval.diversity import diversify, maximal_marginal_relevance
 from app.retrieval.fusion import best_first, fuse, guarded_dense_weight
@@ -44,6 +53,14 @@ def nothing_found(catalog: Catalog, request: SearchRequest) -> tuple[Notice, ...
     return ()
 
 
+_TROUBLE: Mapping[NoticeCode, str] = {
+    "embedder_unavailable": "the question could not be embedded; passages were ranked by their"
+    " words alone",
+    "index_rebuilding": "the vector index is being made ready; passages were found by their words"
+    " alone",
+}
+
+
 def trouble(pool: Pool) -> tuple[Notice, ...]:
     """Return notices about the dense leg."""
     if pool.unknown_language:
@@ -57,20 +74,8 @@ def trouble(pool: Pool) -> tuple[Notice, ...]:
                 " multilingual",
             ),
         )
-    if pool.trouble == "embedder_unavailable":
-        return (
-            Notice(
-                "embedder_unavailable",
-                "the question could not be embedded; passages were ranked by their words alone",
-            ),
-        )
-    if pool.trouble == "index_rebuilding":
-        return (
-            Notice(
-                "index_rebuilding",
-                "the vector index is being made ready; passages were found by their words alone",
-            ),
-        )
+    if pool.trouble:
+        return (Notice(pool.trouble, _TROUBLE[pool.trouble]),)
     if pool.without_vector:
         return (
             Notice(
@@ -99,42 +104,25 @@ class Retriever:
         remarks: Callable[[], Sequence[Notice]] = tuple,
         asks_host: bool = False,
     ) -> None:
-        """Keep the ports.
+        """Keep the parts.
 
-        Args:
-            catalog: Passages by id; what it does not return is not live and is not shown.
-            vectors: The dense leg, of the build that `embedder` makes vectors for.
-            lexical: The lexical leg.
-            embedder: Of the library's fingerprint; None searches by words alone.
-            options: Defaults and weights.
-            writer: Where vectors embedded on the fly are kept; None forgets them.
-            remarks: What must be said of the library at every search.
-            reranker: A cross-encoder over the best `options.cross_encoder_head`.
-            late: Codes of passages; None where none are kept.
-            asks_host: The embedder asks a host, which a library without vectors leaves alone.
+        `vectors` are of the build that `embedder` makes vectors for; without one words alone are
+        searched, as in a library without vectors where the embedder `asks_host`. `writer` keeps
+        what was embedded on the fly, `late` is None where no codes are kept, and `remarks` are said
+        at every search.
         """
         self._catalog = catalog
         self._options = options
         self._late = late
         self._reranking = Reranking(reranker, late, options)
         self._remarks = remarks
+        budget_ms = options.embed_on_query_budget_ms
         self._legs = Legs(
-            catalog,
-            vectors,
-            lexical,
-            embedder,
-            writer,
-            options.embed_on_query_budget_ms,
-            asks_host=asks_host,
+            catalog, vectors, lexical, embedder, writer, budget_ms, asks_host=asks_host
         )
 
     def retrieve(self, request: SearchRequest, trace: Trace) -> Retrieval:
-        """Return the best passages and notices; no result is a notice, not an error.
-
-        Args:
-            request: What to search and how many passages to return.
-            trace: Records embed, search, complete, fusion, read, rerank, cutoff and diversity.
-        """
+        """Return the best passages and notices; no result is a notice, not an error."""
         wanted = request.top_k or slots(request.mode)
         k = wanted if request.keep_weak else min(wanted, slots(request.mode))
         fusion = request.fusion or self._options.fusion
@@ -160,7 +148,12 @@ class Retriever:
                 pool.candidates,
                 fusion,
                 rrf_k=self._options.rrf_k,
-                dense_weight=self._dense_weight(pool),
+                dense_weight=guarded_dense_weight(
+                    pool.candidates,
+                    pool.words,
+                    dense_weight=self._options.dense_weight,
+                    guard=self._options.word_guard,
+                ),
             )
             order = best_first(scores)
             stage.n_out = len(order)
@@ -172,12 +165,6 @@ class Retriever:
         if len(retrieval.hits) < k and head < len(order):
             retrieval = self._rank(request, fusion, pool, scores, order, k, trace)
         return replace(retrieval, notices=(*trouble(pool), *retrieval.notices, *self._remarks()))
-
-    def _dense_weight(self, pool: Pool) -> float:
-        options = self._options
-        return guarded_dense_weight(
-            pool.candidates, pool.words, dense_weight=options.dense_weight, guard=options.word_guard
-        )
 
     def _embedded(
         self, request: SearchRequest, trace: Trace
@@ -285,14 +272,15 @@ class Retriever:
         if fallback:
             kept, k = readings, min(k, self._options.fallback_top_n)
         with trace.stage("diversity", len(kept)) as stage:
-            mmr = self._reranking.arm(request) == "mmr"
-            chosen = self._diversify(kept, k, mmr=mmr)
-            stage.n_out = len(chosen)
-            stage.items = trace.items(
-                diversity.chosen(
-                    kept, chosen, None if mmr else self._options.near_duplicate_jaccard
-                )
+            options, mmr = self._options, self._reranking.arm(request) == "mmr"
+            copies, cap = options.near_duplicate_jaccard, options.source_cap
+            chosen = (
+                maximal_marginal_relevance(kept, k, trade=options.mmr_lambda)
+                if mmr
+                else diversify(kept, k, duplicate=copies, cap=cap)
             )
+            stage.n_out = len(chosen)
+            stage.items = trace.items(diversity.chosen(kept, chosen, None if mmr else copies))
         hits = tuple(self._hit(r, passed=id(r) in passed, fallback=fallback) for r in chosen)
         fallback = fallback and bool(hits)
         notices = (
@@ -343,9 +331,3 @@ class Retriever:
             for row, chunk_id in zip(rows.tolist(), chunk_ids, strict=True)
             if chunk_id in passages
         ]
-
-    def _diversify(self, kept: Sequence[Reading], k: int, *, mmr: bool) -> list[Reading]:
-        options = self._options
-        if mmr:
-            return maximal_marginal_relevance(kept, k, trade=options.mmr_lambda)
-        return diversify(kept, k, duplicate=options.near_duplicate_jaccard, cap=options.source_cap)

@@ -72,15 +72,7 @@ class Reading:
 def read(
     passage: Passage, words: QuestionWords, *, score: float, distance: float, bm25: float
 ) -> Reading:
-    """Tokenise a passage once and note how much of the question it holds.
-
-    Args:
-        passage: The candidate.
-        words: Of the question, with their idf.
-        score: Fused score.
-        distance: Cosine distance, NaN when unknown.
-        bm25: BM25, NaN when unknown.
-    """
+    """Tokenise a passage once and note how much of the question it holds."""
     language = passage.document.language or DEFAULT
     tokens, title = (
         tokenise(text, language) for text in (passage.chunk.text, passage.document.titles)
@@ -99,11 +91,7 @@ def read(
 def closeness(similarity: float, overlap: float) -> float:
     """Return the mean of cosine similarity and coverage, in [-0.5, 1].
 
-    Without a vector, the coverage alone.
-
-    Args:
-        similarity: Cosine similarity, [-1, 1]; NaN without a vector.
-        overlap: Idf-weighted coverage of the question, [0, 1].
+    The coverage alone where there is no vector and the similarity is NaN.
     """
     return overlap if math.isnan(similarity) else (similarity + overlap) / 2
 
@@ -178,15 +166,12 @@ def confidence(readings: Sequence[Reading], fusion: Fusion, options: RetrievalOp
     if not readings:
         return 0.0
     if fusion == "dense":
-        return min(_mean_closeness(readings), MOST_CONFIDENT)
+        known = [reading.distance for reading in readings if reading.similarity is not None]
+        mean = 1.0 - sum(known) / len(known) if known else 0.0
+        return min(max(mean, 0.0), MOST_CONFIDENT)
     best = max(closeness_of(reading, options) for reading in readings)
     curve = 1.0 + math.exp(-options.confidence_slope * (best - options.confidence_midpoint))
     return min(1.0 / curve, MOST_CONFIDENT)
-
-
-def _mean_closeness(readings: Sequence[Reading]) -> float:
-    known = [reading.distance for reading in readings if reading.similarity is not None]
-    return min(max(1.0 - sum(known) / len(known), 0.0), 1.0) if known else 0.0
 
 
 # Calibrate bands, cutoff and confidence per embedder.

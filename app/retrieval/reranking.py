@@ -14,14 +14,7 @@ from app.core.errors import InvalidInput
 from app.core.languages import DEFAULT
 from app.core.ports import PassageEncoder, Reranker
 from app.core.text import identifiers
-from app.core.types import (
-    STATE_DIMENSION,
-    Fusion,
-    Library,
-    PassageCode,
-    QuestionCode,
-    Rerank,
-)
+from app.core.types import STATE_DIMENSION, Fusion, Library, PassageCode, QuestionCode, Rerank
 from app.core.vectors import max_sim
 from app.retrieval.legs import Pool
 from app.retrieval.reading import Reading
@@ -46,11 +39,6 @@ def late_signals(
     """Return best-sentence cosine and MaxSim per passage, float64 `[n]`.
 
     In [-1, 1]; NaN without a code. MaxSim is weighted by idf.
-
-    Args:
-        question: Of the same model.
-        words: The question's, with their idf.
-        codes: One a passage.
     """
     sentence, tokens = np.full(len(codes), np.nan), np.full(len(codes), np.nan)
     known = [row for row, code in enumerate(codes) if code is not None]
@@ -74,12 +62,6 @@ def with_late(
     """Return `score + a * sentence + b * MaxSim`.
 
     A passage without a code counts as the mean of the others.
-
-    Args:
-        scores: float64 `[n]`, fused.
-        signals: Of `late_signals`.
-        sentence_weight: a.
-        token_weight: b.
     """
     sentence, tokens = (_filled(values) for values in signals)
     return scores + sentence_weight * sentence + token_weight * tokens
@@ -98,18 +80,9 @@ class Reranking:
     """The arms that reorder the head; stateless, shared by threads."""
 
     def __init__(
-        self,
-        reranker: Reranker | None,
-        late: LateInteraction | None,
-        options: RetrievalOptions,
+        self, reranker: Reranker | None, late: LateInteraction | None, options: RetrievalOptions
     ) -> None:
-        """Keep the models.
-
-        Args:
-            reranker: A cross-encoder; None where none is configured.
-            late: Codes of passages; None where none are kept.
-            options: Which arm by default, and weights.
-        """
+        """Keep a cross-encoder and the codes of passages, None where there are none."""
         self._reranker = reranker
         self._late = late
         self._options = options

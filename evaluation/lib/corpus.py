@@ -19,7 +19,7 @@ from app.core.sentences import sentence_spans
 from app.core.types import Article, Fingerprint, FloatArray, Library
 from app.core.vectors import l2_normalise
 from app.evaluation.collections import Collection, from_folder
-from app.ingest.bulk import BulkIndexer, BulkOptions, BulkTask
+from app.ingest.bulk import BulkIndexer, BulkTask
 from app.ingest.names import IngestOptions
 from app.ingest.parsers.wikitext import parse_wikitext
 from app.ingest.sources.dumps import XmlDump
@@ -243,7 +243,7 @@ def make_inputs(
 def index_articles(store: IndexStore, articles: Iterator[Article]) -> None:
     """Index articles by the bulk path, as `documind bulk index` does."""
     task = BulkTask(LIBRARY, "bench", IngestOptions())
-    BulkIndexer(store.writer, store.ledger).run(task, articles, BulkOptions())
+    BulkIndexer(store.writer, store.ledger).run(task, articles)
 
 
 def give_vectors(

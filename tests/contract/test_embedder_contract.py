@@ -53,8 +53,7 @@ def hosted(stack: ExitStack, _: MiniLmEmbedder) -> Embedder:
 
 
 @pytest.fixture(
-    params=[hashed, embedded, multilingual, ollama, hosted],
-    ids=lambda make: str(make.__name__),
+    params=[hashed, embedded, multilingual, ollama, hosted], ids=lambda make: str(make.__name__)
 )
 def embedder(request: pytest.FixtureRequest, minilm: MiniLmEmbedder) -> Iterator[Embedder]:
     make: Callable[[ExitStack, MiniLmEmbedder], Embedder] = request.param

@@ -186,9 +186,7 @@ def test_boxes_enclose_the_span_line_by_line(parser: Parser) -> None:
     assert parser.page_boxes(content, []) == ()
 
 
-def test_boxes_of_something_without_pages_are_refused(
-    parser: Parser,
-) -> None:
+def test_boxes_of_something_without_pages_are_refused(parser: Parser) -> None:
     with pytest.raises(UnsupportedType, match="PDF"):
         parser.page_boxes(b"plain words", [PageText(1, "plain words", 0, 5)])
     with pytest.raises(Unreadable, match="page"):

@@ -9,13 +9,7 @@ import numpy as np
 
 from app.core.sentences import sentence_spans
 from app.core.text import tokenise
-from app.core.types import (
-    TOKEN_BITS,
-    EmbedderIdentity,
-    FloatArray,
-    PassageCode,
-    QuestionCode,
-)
+from app.core.types import TOKEN_BITS, EmbedderIdentity, FloatArray, PassageCode, QuestionCode
 from tests.fakes.embedders import HashEmbedder
 
 

@@ -46,10 +46,7 @@ def _condition(body: Body) -> Engines:
     match, bounds = body.get("match"), body.get("range")
     matched = None
     if match is not None:
-        kinds = {
-            "value": edge.MatchValue,
-            "any": edge.MatchAny,
-        }
+        kinds = {"value": edge.MatchValue, "any": edge.MatchAny}
         ((kind, value),) = match.items()
         matched = kinds[kind](value)
     between = edge.RangeFloat(**bounds) if bounds else None

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from app.core.types import Library
+from app.core.types import Library, json_values
 from app.jobs.runner import IngestPayload, UploadedFile
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
@@ -47,7 +47,7 @@ def test_a_worker_does_what_another_process_accepted(
     )
     with IndexStore(options, vector_store="off") as store:
         file = UploadedFile("walrus.txt", "walrus.txt", store.writer.store_original(WORDS))
-        payload = IngestPayload(Library.PAPERS, (file,)).to_json()
+        payload = json_values(IngestPayload(Library.PAPERS, (file,)))
         job_id = store.jobs.create("ingest", payload).id
     worker = Working(
         data, DATABASE_URL=database_url, SEARCH_URL=engine.url, EMBEDDING_PROVIDER="minilm",

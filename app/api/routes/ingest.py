@@ -30,6 +30,7 @@ from app.api.schemas.base import Request as RequestModel
 from app.api.streaming import settled
 from app.api.uploads import Upload, UploadReceiver, form_of, received
 from app.core.errors import Conflict, DocuMindError, InvalidInput, NotFound
+from app.core.forms import json_values
 from app.core.labels import labels_from, parse_object, split_tags
 from app.core.text import either
 from app.core.types import Job, JobFile, Labels, LedgerSummary, Library, LibraryName
@@ -39,7 +40,7 @@ from app.ingest.sources.dumps import is_part, open_articles, source_name
 from app.jobs.bulk import BULK_PLAN, BulkPayload
 from app.jobs.ingest import remove_samples
 from app.jobs.kinds import ARXIV, FETCH, SAMPLES, request_embedding
-from app.jobs.runner import IngestPayload, IngestReport, UploadedFile, has_text, is_finished
+from app.jobs.runner import IngestPayload, UploadedFile, has_text, is_finished, report_of
 from app.models.arxiv import base_id
 from app.models.webpage import LONGEST_URL
 from app.storage.catalog.state import FailedFile, SyncedFolder
@@ -248,7 +249,7 @@ def submitted(services: Services, payload: IngestPayload, folder: str = "") -> J
             )
         return services.jobs.submit(
             "ingest",
-            payload.to_json(),
+            json_values(payload),
             files=[JobFile(file.filename, "queued", 0.0) for file in files],
             total=len(files),
             unit="files",
@@ -341,7 +342,7 @@ def outcome_response(job: Job, request_id: str) -> Response:
     Raises:
         Conflict: The job was cancelled or paused while it was waited for.
     """
-    report = IngestReport.from_json(job.result)
+    report = report_of(job.result)
     if report is None:
         if job.state != "failed":
             raise Conflict(f"job {job.id!r} was {job.state} before it had a result")
@@ -350,16 +351,16 @@ def outcome_response(job: Job, request_id: str) -> Response:
         if isinstance(error, dict):
             code, detail = str(error["code"]), str(error["detail"])
         return problem_response(problem(code=code, detail=detail, request_id=request_id))
-    failed = [outcome for outcome in report.outcomes if outcome.status == "failed"]
-    body = IngestResponse(job_id=job.id, documents=list(report.outcomes))
-    if failed and len(failed) == len(report.outcomes):
+    failed = [outcome for outcome in report.documents if outcome.status == "failed"]
+    body = IngestResponse(job_id=job.id, documents=list(report.documents))
+    if failed and len(failed) == len(report.documents):
         code = failed[0].code or "unreadable"
         detail = "; ".join(
             outcome.reason or f"{outcome.filename!r} failed" for outcome in failed[:20]
         )
         found = problem(code=code, detail=detail, request_id=request_id)
         return problem_response({**found, "documents": body.model_dump()["documents"]})
-    known = all(outcome.status == "unchanged" for outcome in report.outcomes)
+    known = all(outcome.status == "unchanged" for outcome in report.documents)
     return JSONResponse(body.model_dump(), status_code=207 if failed else 200 if known else 201)
 
 

@@ -182,10 +182,7 @@ def parse_asciidoc(content: bytes, *_: object) -> ParsedDocument:
     first = next((one for one in blocks if one.kind == "heading" and one.level == 1), None)
     included = ("what it includes is not read",) if "\ninclude::" in source else ()
     return write(
-        blocks,
-        "asciidoc",
-        title=first.text if first else None,
-        warnings=(*warnings, *included),
+        blocks, "asciidoc", title=first.text if first else None, warnings=(*warnings, *included)
     )
 
 

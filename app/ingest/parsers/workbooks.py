@@ -378,12 +378,7 @@ def parse_xls(content: bytes, filename: str, *_: object) -> ParsedDocument:
             f"{filename!r} is a damaged workbook ({exc}); open it in its own program and save it"
             " as XLSX"
         ) from exc
-    return write(
-        blocks,
-        "xls",
-        title=PurePosixPath(filename).stem,
-        warnings=unread_parts(unread),
-    )
+    return write(blocks, "xls", title=PurePosixPath(filename).stem, warnings=unread_parts(unread))
 
 
 def _value(value: object) -> str:

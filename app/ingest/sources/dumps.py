@@ -281,9 +281,8 @@ class ParquetFiles:
 class HubDataset:
     """A data set of the hub, streamed by `datasets`: `owner/data[:configuration]`."""
 
-    def __init__(self, name: str, split: str = "train") -> None:
+    def __init__(self, name: str) -> None:
         self._name, _, self._configuration = name.partition(":")
-        self._split = split
 
     def __iter__(self) -> Iterator[Article]:
         try:
@@ -294,7 +293,7 @@ class HubDataset:
             ) from exc
         try:
             rows = datasets.load_dataset(
-                self._name, self._configuration or None, split=self._split, streaming=True
+                self._name, self._configuration or None, split="train", streaming=True
             )
             yield from articles_of(rows, self._name)
         except (OSError, ValueError) as exc:

@@ -65,10 +65,7 @@ CHAT = [
         holds=lambda got: got.value["done"] is True and _metrics(got.value) and bool(_content(got)),
     ),
     Pair(
-        "load",
-        "/api/chat",
-        turn(messages=[]),
-        holds=lambda got: got.value["done_reason"] == "load",
+        "load", "/api/chat", turn(messages=[]), holds=lambda got: got.value["done_reason"] == "load"
     ),
     Pair(
         "load by generate",

@@ -89,10 +89,6 @@ MAILS: tuple[HostileFile, ...] = (
         "indexed",
     ),
     hostile("no-message.mbox", WORDS.encode, "unreadable"),
-    hostile(
-        "too-many.mbox",
-        lambda: b"From a Mon Jan  1 00:00:00 2024\n\n" * 20_000,
-        "too_large",
-    ),
+    hostile("too-many.mbox", lambda: b"From a Mon Jan  1 00:00:00 2024\n\n" * 20_000, "too_large"),
     hostile("no-page.mhtml", lambda: _HEAD + _TEXT, "unreadable"),
 )

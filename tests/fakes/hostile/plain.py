@@ -106,9 +106,7 @@ PLAIN: tuple[HostileFile, ...] = (
     ),
     hostile("zip-and-text.txt", lambda: WORDS.encode() * 3 + _zip(), "indexed", "unsupported_type"),
     hostile(
-        "rich.rtf",
-        lambda: b"{\\rtf1 {\\object\\objdata 0105}" + WORDS.encode() + b"}",
-        "indexed",
+        "rich.rtf", lambda: b"{\\rtf1 {\\object\\objdata 0105}" + WORDS.encode() + b"}", "indexed"
     ),
     hostile(
         "old-office.doc",

@@ -39,9 +39,7 @@ WRITINGS: tuple[HostileFile, ...] = (
         "too_large",
     ),
     hostile(
-        "one-page-a-million-times.epub",
-        lambda: _book('<itemref idref="a"/>' * 200_000),
-        "indexed",
+        "one-page-a-million-times.epub", lambda: _book('<itemref idref="a"/>' * 200_000), "indexed"
     ),
     hostile("climbs.epub", lambda: _book('<itemref idref="up"/>'), "unreadable"),
     hostile(
@@ -56,9 +54,7 @@ WRITINGS: tuple[HostileFile, ...] = (
         "unreadable",
     ),
     hostile(
-        "no-package.epub",
-        lambda: archive({"META-INF/container.xml": "<container/>"}),
-        "unreadable",
+        "no-package.epub", lambda: archive({"META-INF/container.xml": "<container/>"}), "unreadable"
     ),
     hostile("braces.rtf", lambda: b"{\\rtf1 " + b"{" * 900_000 + WORDS.encode(), "indexed"),
     hostile("links.rtf", lambda: b"{\\rtf1 " + b"{\\field{\\*\\fldinst{" * 100_000, "unreadable"),

@@ -16,7 +16,7 @@ def test_six_turns_on_the_server() -> None:
         REFUSAL,
     )
     helper = ScriptedGenerator(
-        "What is the melting point of copper?",  # pronoun resolved
+        "What is the melting point of copper?"  # pronoun resolved
     )
     bench = Bench(models=FixedModels(model, helper))
     conversation = bench.memory.open(None, "papers", "How well does copper conduct electricity?")

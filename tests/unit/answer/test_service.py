@@ -687,11 +687,7 @@ def test_a_model_is_not_asked_in_vain() -> None:
         worth_asking(found, None, small),
         worth_asking(found, quote, small),
         worth_asking(found, None, large),
-    ] == [
-        False,
-        True,
-        True,
-    ]
+    ] == [False, True, True]
     assert worth_asking(nearest, None, small)
     assert not worth_asking((), None, large)
     assert worth_asking(found, None, small, cutoff_decides=True)

@@ -19,7 +19,7 @@ from app.retrieval.request import RetrievalOptions
 from tests.fakes.embedders import HashEmbedder
 from tests.fakes.generators import FixedModels
 from tests.fakes.ollama_double import OllamaDouble, Script
-from tests.stores import shelved
+from tests.stores import OpenWriter
 from tests.unit.answer.bench import COPPER, DUARTE, TIDES, Bench, codes, papers
 
 QUESTION = "What is the melting point of copper?"
@@ -90,7 +90,9 @@ def _models(double: OllamaDouble) -> FixedModels:
 
 
 def _bench(models: FixedModels) -> tuple[Bench, Searched]:
-    store, searched = shelved(COPPER, TIDES, DUARTE, embedder=EMBEDDER), Searched([], [])
+    writer, searched = OpenWriter(), Searched([], [])
+    writer.shelve([COPPER, TIDES, DUARTE], EMBEDDER)
+    store = writer.opened
     words, vectors = store.lexical.search, store.vectors.search
 
     def by_words(library: Library, text: str, k: int, filters: Filters | None) -> list[Scored]:

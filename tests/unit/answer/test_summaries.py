@@ -105,8 +105,7 @@ def test_every_citation_of_a_summary_is_exact_and_in_document_order() -> None:
 
 def test_selected_documents_are_summarised_whatever_the_question_calls_them() -> None:
     asked = papers(
-        "Summarise this",
-        filters=Filters(doc_ids=(TIDES.document.doc_id, DUARTE.document.doc_id)),
+        "Summarise this", filters=Filters(doc_ids=(TIDES.document.doc_id, DUARTE.document.doc_id))
     )
     answer = bench()[0].ask(asked)
     assert "## Tides" in answer.text

@@ -10,7 +10,7 @@ from app.api.errors import STATUS, declared, problem_of, response_of, status_of,
 from app.api.routes.ingest import outcome_response
 from app.client import error_from
 from app.core import errors
-from app.core.types import IngestOutcome, Job
+from app.core.types import IngestOutcome, Job, json_values
 from app.jobs.runner import IngestReport
 
 # The codes of docs/http.md.
@@ -93,7 +93,7 @@ def test_an_upload_that_was_waited_for_says_whether_to_send_it_again(
     result: dict[str, object] = {"error": {"code": code, "detail": "why"}}
     if not whole:
         failed = IngestOutcome("a.txt", None, "failed", code=code, reason="why")
-        result = IngestReport((failed,), "text").to_json()
+        result = json_values(IngestReport("text", (failed,)))
     job = Job("j", "ingest", "failed", 0, 1, "files", None, (), (), {}, result, "", "")
     reply = outcome_response(job, "r")
     assert (reply.status_code, reply.headers.get("retry-after")) == (503, after)

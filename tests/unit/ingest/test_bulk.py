@@ -11,7 +11,7 @@ from app.core.cancel import CancelToken
 from app.core.errors import Cancelled, Conflict
 from app.core.types import Article, DocumentDraft, LedgerPage, Library, WriteResult
 from app.ingest import bulk
-from app.ingest.bulk import BulkIndexer, BulkOptions, BulkTask, SeenKeys
+from app.ingest.bulk import BulkIndexer, BulkTask, SeenKeys
 from app.ingest.names import IngestOptions
 from app.storage.catalog.schema import documents
 from app.storage.catalog.state import BulkLedger
@@ -71,7 +71,7 @@ def test_every_article_is_accounted_for() -> None:
         Article("900004", "1", "Page", "html", "<html><body><p>From a ZIM.</p></body></html>"),
         Article("900005", "1", "Plain", "text", "Clean text."),
     ]
-    summary = BulkIndexer(writer, ledger).run(TASK, [*articles(), *extra], BulkOptions())
+    summary = BulkIndexer(writer, ledger).run(TASK, [*articles(), *extra])
     assert summary.articles == 1305
     assert dict(summary.skipped) == {"namespace": 1, "empty": 1, "too_large": 1}
     assert summary.indexed == len(state(writer))
@@ -82,13 +82,13 @@ def test_every_article_is_accounted_for() -> None:
 @pytest.mark.parametrize("crash_at", [1, 2, 3])
 def test_a_run_that_was_killed_resumes_to_the_same_set(crash_at: int, after: bool) -> None:
     whole, accounted = recorded()
-    expected = BulkIndexer(whole, accounted).run(TASK, articles(), BulkOptions())
+    expected = BulkIndexer(whole, accounted).run(TASK, articles())
     writer = CrashingWriter(crash_at, after=after)
     ledger = writer.ledger
     with pytest.raises(Crash):
-        BulkIndexer(writer, ledger).run(TASK, articles(), BulkOptions())
+        BulkIndexer(writer, ledger).run(TASK, articles())
     assert ledger.summary().indexed <= len(state(writer))
-    assert BulkIndexer(writer, ledger).run(TASK, articles(), BulkOptions()) == expected
+    assert BulkIndexer(writer, ledger).run(TASK, articles()) == expected
     assert state(writer) == state(whole)
 
 
@@ -104,8 +104,8 @@ def test_documents_know_how_many_articles_link_to_them_also_after_a_resumed_run(
     writer = CrashingWriter(2, after=True)
     ledger = writer.ledger
     with pytest.raises(Crash):
-        BulkIndexer(writer, ledger).run(TASK, articles(), BulkOptions())
-    BulkIndexer(writer, ledger).run(TASK, articles(), BulkOptions())
+        BulkIndexer(writer, ledger).run(TASK, articles())
+    BulkIndexer(writer, ledger).run(TASK, articles())
     counted = {
         row.filename: row.links
         for row in writer.opened.database.rows(select(documents.c.filename, documents.c.links))
@@ -117,19 +117,19 @@ def test_documents_know_how_many_articles_link_to_them_also_after_a_resumed_run(
 def test_a_second_run_writes_nothing() -> None:
     writer = CrashingWriter(0, after=False)
     ledger = writer.ledger
-    first = BulkIndexer(writer, ledger).run(TASK, articles(), BulkOptions())
+    first = BulkIndexer(writer, ledger).run(TASK, articles())
     writes = writer.writes
-    assert BulkIndexer(writer, ledger).run(TASK, articles(), BulkOptions()) == first
+    assert BulkIndexer(writer, ledger).run(TASK, articles()) == first
     assert writer.writes == writes
 
 
 def test_a_newer_dump_writes_what_changed_and_removes_what_is_gone() -> None:
     writer, ledger = recorded()
-    BulkIndexer(writer, ledger).run(TASK, articles(), BulkOptions())
+    BulkIndexer(writer, ledger).run(TASK, articles())
     newer = replace(SHAPE, revision=2, changed_share=0.1, deleted_share=0.05)
-    summary = BulkIndexer(writer, ledger).run(TASK, articles(newer), BulkOptions())
+    summary = BulkIndexer(writer, ledger).run(TASK, articles(newer))
     fresh, accounted = recorded()
-    assert summary == BulkIndexer(fresh, accounted).run(TASK, articles(newer), BulkOptions())
+    assert summary == BulkIndexer(fresh, accounted).run(TASK, articles(newer))
     assert state(writer) == state(fresh)
 
 
@@ -139,22 +139,18 @@ def test_a_source_that_lacks_most_of_what_is_known_removes_nothing_unless_forced
         Article(str(number), "1", f"Page {number}", "text", f"Text {number}.")
         for number in range(10)
     ]
-    BulkIndexer(writer, ledger).run(TASK, pages, BulkOptions())
+    BulkIndexer(writer, ledger).run(TASK, pages)
     with pytest.raises(Conflict, match="6 of 10"):
-        BulkIndexer(writer, ledger).run(TASK, pages[:4], BulkOptions())
-    assert (
-        BulkIndexer(writer, ledger).run(TASK, pages[:4], BulkOptions(missing="keep")).indexed == 10
-    )
+        BulkIndexer(writer, ledger).run(TASK, pages[:4])
+    assert BulkIndexer(writer, ledger).run(TASK, pages[:4], missing="keep").indexed == 10
     assert len(state(writer)) == 10
-    assert (
-        BulkIndexer(writer, ledger).run(TASK, pages[:4], BulkOptions(missing="force")).indexed == 4
-    )
+    assert BulkIndexer(writer, ledger).run(TASK, pages[:4], missing="force").indexed == 4
     assert len(state(writer)) == 4
 
 
 def test_passing_over_known_articles_reports_and_can_be_stopped() -> None:
     (writer, ledger), cancel = recorded(), CancelToken()
-    BulkIndexer(writer, ledger).run(TASK, articles(), BulkOptions())
+    BulkIndexer(writer, ledger).run(TASK, articles())
     seen: list[int] = []
 
     def progress(done: int, _: float | None) -> None:
@@ -163,19 +159,15 @@ def test_passing_over_known_articles_reports_and_can_be_stopped() -> None:
             cancel.cancel()
 
     with pytest.raises(Cancelled):
-        BulkIndexer(writer, ledger).run(
-            TASK, articles(), BulkOptions(), progress=progress, cancel=cancel
-        )
+        BulkIndexer(writer, ledger).run(TASK, articles(), progress=progress, cancel=cancel)
     assert seen == [0, 512]
 
 
 def test_an_article_that_became_a_redirect_is_no_document_any_more() -> None:
     writer, ledger = recorded()
     page = Article("1", "1", "A", "text", "Some text.")
-    BulkIndexer(writer, ledger).run(TASK, [page], BulkOptions())
-    summary = BulkIndexer(writer, ledger).run(
-        TASK, [replace(page, revision="2", redirect_to="B")], BulkOptions()
-    )
+    BulkIndexer(writer, ledger).run(TASK, [page])
+    summary = BulkIndexer(writer, ledger).run(TASK, [replace(page, revision="2", redirect_to="B")])
     assert (summary.indexed, summary.redirects, len(state(writer))) == (0, 1, 0)
 
 
@@ -183,8 +175,8 @@ def test_worker_processes_give_the_same_result(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(bulk, "_ALONE_CHARACTERS", 10_000)
     alone, together = OpenWriter(), OpenWriter()
     small = replace(SHAPE, articles=200)
-    one = BulkIndexer(alone, alone.ledger).run(TASK, articles(small), BulkOptions(workers=0))
-    two = BulkIndexer(together, together.ledger).run(TASK, articles(small), BulkOptions(workers=2))
+    one = BulkIndexer(alone, alone.ledger).run(TASK, articles(small), workers=0)
+    two = BulkIndexer(together, together.ledger).run(TASK, articles(small), workers=2)
     assert one == two
     assert state(alone) == state(together)
 
@@ -198,9 +190,7 @@ def test_cancelling_keeps_what_was_written() -> None:
         cancel.cancel()
 
     with pytest.raises(Cancelled):
-        BulkIndexer(writer, ledger).run(
-            TASK, articles(), BulkOptions(), progress=progress, cancel=cancel
-        )
+        BulkIndexer(writer, ledger).run(TASK, articles(), progress=progress, cancel=cancel)
     assert seen
     assert 0 < ledger.summary().articles < 1300
 
@@ -235,5 +225,5 @@ def test_cancelling_does_not_wait_for_the_pages_that_are_read(
     timer = threading.Timer(3.0, stop)
     timer.start()
     with pytest.raises(Cancelled):
-        BulkIndexer(writer, ledger).run(TASK, pages, BulkOptions(workers=workers), cancel=cancel)
+        BulkIndexer(writer, ledger).run(TASK, pages, workers=workers, cancel=cancel)
     assert time.monotonic() - asked[0] < 25.0  # all of them would take minutes

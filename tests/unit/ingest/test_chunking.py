@@ -47,10 +47,7 @@ def document(
     pages = tuple(PageSpan(n, a, b) for n, (a, b) in enumerate(pairwise(bounds), start=1))
     starts = sorted({h % max(1, len(text)) for h in heads or []} if text else set())
     return ParsedDocument(
-        text,
-        "text",
-        pages,
-        tuple(Heading(s, min(len(text), s + 1), 1, text[s]) for s in starts),
+        text, "text", pages, tuple(Heading(s, min(len(text), s + 1), 1, text[s]) for s in starts)
     )
 
 

@@ -6,14 +6,7 @@ from pathlib import Path
 import pytest
 
 from app.core.types import Article, Library
-from app.ingest.bulk import (
-    BulkIndexer,
-    BulkOptions,
-    BulkTask,
-    LinkCounts,
-    MissingPolicy,
-    Redirects,
-)
+from app.ingest.bulk import BulkIndexer, BulkTask, LinkCounts, MissingPolicy, Redirects
 from app.ingest.names import IngestOptions
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
@@ -84,7 +77,7 @@ def index(
     store: IndexStore, articles: Sequence[Article], missing: MissingPolicy = "remove"
 ) -> None:
     task = BulkTask(Library.PUBLIC, "w", IngestOptions())
-    BulkIndexer(store.writer, store.ledger).run(task, articles, BulkOptions(missing=missing))
+    BulkIndexer(store.writer, store.ledger).run(task, articles, missing=missing)
 
 
 def found(store: IndexStore, words: str) -> set[str]:

@@ -191,11 +191,7 @@ def test_encyclopedia_headings_are_body() -> None:
     headings = (Heading(7, 14, 2, "History"), Heading(17, 27, 2, "References"))
     assert [
         span.name for span in sections(ParsedDocument(text, "text/markdown", headings=headings))
-    ] == [
-        "body",
-        "body",
-        "references",
-    ]
+    ] == ["body", "body", "references"]
 
 
 def test_numbered_lists_affiliations_and_table_rows_are_no_headings() -> None:

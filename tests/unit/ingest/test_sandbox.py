@@ -172,10 +172,7 @@ def test_a_child_inherits_no_socket_and_no_secret(monkeypatch: pytest.MonkeyPatc
         assert child.num_fds() <= 8
 
 
-DOCUMENT: dict[str, Any] = {
-    "media_type": "text/plain",
-    "labels": {"tags": None, "metadata": {}},
-}
+DOCUMENT: dict[str, Any] = {"media_type": "text/plain", "labels": {"tags": None, "metadata": {}}}
 
 
 def test_answers_are_checked_not_trusted() -> None:

@@ -20,7 +20,7 @@ from app.core.errors import (
     StorageError,
 )
 from app.core.ports import Embedder
-from app.core.types import Fingerprint, FloatArray, Job, Library
+from app.core.types import Fingerprint, FloatArray, Job, Library, json_values
 from app.ingest.embedding import VectorBackfill
 from app.ingest.names import IngestOptions, page_texts
 from app.ingest.parsers import DirectParser
@@ -35,6 +35,7 @@ from app.jobs.runner import (
     UploadedFile,
     has_text,
     is_finished,
+    report_of,
 )
 from app.storage.files.durable import Steps
 from app.storage.maintenance.backup import restore
@@ -104,7 +105,7 @@ class Shop:
             ),
             backfill_of=lambda _: VectorBackfill(self.store.writer, embedder, ingest),
         )
-        register_ingest(parts, self.store.jobs, self.store.catalog, parser)
+        register_ingest(parts, self.store.jobs, parser)
         return runner
 
     def payload(self, retry: bool = False, **files: bytes) -> Mapping[str, object]:
@@ -112,7 +113,7 @@ class Shop:
             UploadedFile(name.replace("_", "."), name, self.store.writer.store_original(content))
             for name, content in files.items()
         )
-        return IngestPayload(PAPERS, accepted, retry).to_json()
+        return json_values(IngestPayload(PAPERS, accepted, retry))
 
     def send(self, retry: bool = False, **files: bytes) -> Job:
         return self.runner.submit("ingest", self.payload(retry, **files))
@@ -139,7 +140,7 @@ def shop(tmp_path: Path) -> Iterator[Shop]:
 
 
 def report(job: Job) -> IngestReport:
-    found = IngestReport.from_json(job.result)
+    found = report_of(job.result)
     assert found is not None, job
     return found
 
@@ -160,8 +161,8 @@ def test_files_become_documents_with_vectors_and_receipts(shop: Shop) -> None:
     assert (job.state, job.done, job.errors) == ("done", job.total, ())
     done = report(job)
     assert done.level == "vectors"
-    assert [outcome.status for outcome in done.outcomes] == ["indexed", "indexed"]
-    for outcome in done.outcomes:
+    assert [outcome.status for outcome in done.documents] == ["indexed", "indexed"]
+    for outcome in done.documents:
         assert outcome.receipt is not None
         assert outcome.receipt.vectors == outcome.receipt.chunks > 0
     assert [file.state for file in job.files] == ["done", "done"]
@@ -192,7 +193,7 @@ def test_the_first_vectors_are_made_while_later_files_are_read(
         shop.runner.wait(shop.runner.submit("ingest", shop.payload(False, **files)).id, WAIT_S)
     )
     assert seen == [True]
-    assert [outcome.receipt.vectors for outcome in done.outcomes if outcome.receipt] == [1] * 20
+    assert [outcome.receipt.vectors for outcome in done.documents if outcome.receipt] == [1] * 20
 
 
 def test_a_bad_file_is_reported_and_leaves_nothing(shop: Shop) -> None:
@@ -202,7 +203,7 @@ def test_a_bad_file_is_reported_and_leaves_nothing(shop: Shop) -> None:
         ).id,
         WAIT_S,
     )
-    outcomes = report(job).outcomes
+    outcomes = report(job).documents
     assert [outcome.status for outcome in outcomes] == ["indexed", "failed", "failed"]
     assert [outcome.code for outcome in outcomes[1:]] == ["unreadable", "unsupported_type"]
     assert [file.state for file in job.files] == ["done", "failed", "failed"]
@@ -219,7 +220,7 @@ def test_bytes_that_another_upload_waits_for_are_spared(tmp_path: Path) -> None:
     shop.runner.wait(first.id, WAIT_S)
     assert shop.originals() == 1
     shop.runner.resume(waiting.id)
-    assert report(shop.runner.wait(waiting.id, WAIT_S)).outcomes[0].code == "unsupported_type"
+    assert report(shop.runner.wait(waiting.id, WAIT_S)).documents[0].code == "unsupported_type"
     assert shop.originals() == 0
     shop.close()
 
@@ -227,11 +228,11 @@ def test_bytes_that_another_upload_waits_for_are_spared(tmp_path: Path) -> None:
 def test_text_is_reported_before_vectors_and_a_dead_embedder_only_delays_them(shop: Shop) -> None:
     shop.embedder.down = True
     job = shop.send(a_txt=b"Walruses whistle in the winter.")
-    assert report(shop.runner.wait(job.id, WAIT_S, has_text)).outcomes[0].status == "indexed"
+    assert report(shop.runner.wait(job.id, WAIT_S, has_text)).documents[0].status == "indexed"
     ended = shop.runner.wait(job.id, WAIT_S)
     assert ended.state == "done"
     assert "vectors follow later" in ended.errors[0]
-    receipt = report(ended).outcomes[0].receipt
+    receipt = report(ended).documents[0].receipt
     assert receipt is not None
     assert receipt.vectors == 0
     assert eventually(shop.runner, "backfill", lambda job: bool(job.errors)).state in {
@@ -257,9 +258,9 @@ def test_a_job_cut_off_after_its_text_says_indexed_when_it_is_done_again(tmp_pat
     put_row(second.store.jobs, replace(interrupted, state="running"))
     second.runner.start()
     again = report(second.runner.wait(job.id, WAIT_S))
-    assert again.outcomes[0].status == "indexed"
-    assert again.outcomes[0].receipt is not None
-    assert again.outcomes[0].receipt.vectors == 1
+    assert again.documents[0].status == "indexed"
+    assert again.documents[0].receipt is not None
+    assert again.documents[0].receipt.vectors == 1
     assert second.store.catalog.counts(PAPERS).documents == 1
     second.close()
 
@@ -279,10 +280,10 @@ def test_an_accepted_job_waits_until_it_can_be_stored_and_a_watched_one_is_told(
 
     monkeypatch.setattr(shop.store.writer, "write", full)
     watched = report(shop.runner.wait(shop.send(a_txt=b"first text").id, WAIT_S))
-    assert watched.outcomes[0].code == trouble.code
+    assert watched.documents[0].code == trouble.code
     accepted = shop.runner.wait(shop.send(retry=True, b_txt=b"second text").id, WAIT_S)
     assert len(tries) == 4
-    assert report(accepted).outcomes[0].status == "indexed"
+    assert report(accepted).documents[0].status == "indexed"
     assert accepted.errors == (f"{trouble.code}: not now",)
 
 
@@ -346,13 +347,13 @@ PROSE = "It is said in plain words that crystals walk at night. " * 4
 
 def test_pages_that_are_pictures_are_read_in_the_background_as_a_new_revision(shop: Shop) -> None:
     sent = shop.runner.wait(shop.send(report_pdf=scanned(PROSE, 0, 1)).id, WAIT_S)
-    (outcome,) = report(sent).outcomes
+    (outcome,) = report(sent).documents
     assert outcome.status == "indexed"
     assert "OCR reads them in the background" in (outcome.reason or "")
     job = eventually(shop.runner, "ocr", is_finished)
     assert (job.state, job.done, job.total, job.unit, job.errors) == ("done", 2, 2, "pages", ())
     assert [(file.filename, file.state) for file in job.files] == [("report.pdf", "done")]
-    (read,) = report(job).outcomes
+    (read,) = report(job).documents
     assert (read.status, read.doc_id) == ("replaced", outcome.doc_id)
     assert read.reason == "the text is read by OCR on 2 of 3 pages (2-3)"
     (document,) = shop.store.catalog.documents(PAPERS)[0]
@@ -363,7 +364,7 @@ def test_pages_that_are_pictures_are_read_in_the_background_as_a_new_revision(sh
     assert "crystals walk" in before  # where citations of it point
     assert "keeper" not in before
     again = shop.runner.wait(shop.send(report_pdf=scanned(PROSE, 0, 1)).id, WAIT_S)
-    assert [one.status for one in report(again).outcomes] == ["unchanged"]
+    assert [one.status for one in report(again).documents] == ["unchanged"]
     assert len([one for one in shop.runner.list() if one.kind == "ocr"]) == 1
     shop.store.writer.delete(PAPERS, document.doc_id)
     assert shop.store.writer.page_words(document.sha256) == []
@@ -378,7 +379,7 @@ def test_a_scan_waits_for_its_text(shop: Shop, monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(DirectParser, "page_words", held)
     sent = shop.runner.wait(shop.send(scan_pdf=scanned(0), photo_png=image(1)).id, WAIT_S)
-    assert (sent.state, report(sent).outcomes[0].status) == ("done", "indexed")
+    assert (sent.state, report(sent).documents[0].status) == ("done", "indexed")
     for document in shop.store.catalog.documents(PAPERS)[0]:
         assert (document.pages, document.chunks, document.flags) == (1, 0, ("unread:1",))
         assert shop.store.catalog.text(PAPERS, document.doc_id).text == ""
@@ -508,4 +509,4 @@ def test_a_file_that_failed_because_the_process_stops_is_read_after_it(
         shop.runner.close(WAIT_S)
     assert shop.store.jobs.get(job.id).state == "queued"
     shop.restart()
-    assert [one.status for one in report(shop.runner.wait(job.id, WAIT_S)).outcomes] == ["indexed"]
+    assert [one.status for one in report(shop.runner.wait(job.id, WAIT_S)).documents] == ["indexed"]

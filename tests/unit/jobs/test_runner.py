@@ -23,14 +23,7 @@ from app.core.errors import (
     Unreadable,
 )
 from app.core.types import Job, JobFile
-from app.jobs.runner import (
-    Handler,
-    JobContext,
-    JobOptions,
-    JobRunner,
-    RateEstimate,
-    per_library,
-)
+from app.jobs.runner import Handler, JobContext, JobOptions, JobRunner, RateEstimate, per_library
 from app.storage.queue import Taken
 from tests.fakes.job_queue import OwnQueue, put_row
 

@@ -79,10 +79,7 @@ def test_an_old_id_keeps_its_slash_out_of_the_file_name(
     client: ArxivClient, double: ArxivDouble
 ) -> None:
     paper = client.fetch("math.AG/0112017")
-    assert (paper.source_key, paper.filename) == (
-        "math.AG/0112017",
-        "math.AG_0112017.pdf",
-    )
+    assert (paper.source_key, paper.filename) == ("math.AG/0112017", "math.AG_0112017.pdf")
     assert double.asked[-1].path == "/pdf/math.AG/0112017"
 
 

@@ -17,17 +17,7 @@ from hypothesis import strategies as st
 from app.core.cancel import CancelToken
 from app.core.errors import ProviderBadResponse
 from app.models.errors import error_text
-from app.models.http import (
-    Count,
-    Flag,
-    FromHost,
-    Items,
-    Number,
-    StreamReply,
-    Text,
-    Texts,
-    Tokens,
-)
+from app.models.http import Count, Flag, FromHost, Items, Number, StreamReply, Text, Texts, Tokens
 from app.models.sockets import SocketWatch
 
 JSON = st.recursive(

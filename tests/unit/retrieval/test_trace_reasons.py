@@ -30,9 +30,7 @@ def _stages(stock: Shelve, *, top_k: int, keep_weak: bool = False) -> dict[str, 
     return {stage.name: stage for stage in trace.report().stages}
 
 
-def test_counts_of_items_agree_with_the_stage(
-    stock: Shelve,
-) -> None:
+def test_counts_of_items_agree_with_the_stage(stock: Shelve) -> None:
     for keep_weak in (False, True):
         stages = _stages(stock, top_k=2, keep_weak=keep_weak)
         for name in ("rerank", "cutoff", "diversity"):
@@ -43,9 +41,7 @@ def test_counts_of_items_agree_with_the_stage(
         assert len(stages["fusion"].items or ()) == stages["fusion"].n_out
 
 
-def test_the_cutoff_names_the_figure_and_the_limit(
-    stock: Shelve,
-) -> None:
+def test_the_cutoff_names_the_figure_and_the_limit(stock: Shelve) -> None:
     items = _stages(stock, top_k=5)["cutoff"].items or ()
     fallen = [item for item in items if not item.kept]
     assert fallen
@@ -66,9 +62,7 @@ def test_what_is_kept_as_weak_says_so(stock: Shelve) -> None:
     assert any(item.reason.endswith("kept as weak") for item in items)
 
 
-def test_no_items_without_a_full_trace(
-    stock: Shelve,
-) -> None:
+def test_no_items_without_a_full_trace(stock: Shelve) -> None:
     trace = Trace()
     stock(PASSAGES).retriever().retrieve(SearchRequest("copper", Library.PAPERS), trace)
     assert all(stage.items == () for stage in trace.report().stages)
