@@ -205,7 +205,7 @@ class CiteReply(Reply):
     view_url: str = Field(description="relative to the server: the page shows the characters")
 
 
-class CheckArguments(Tolerant):
+class CheckArguments(CheckRequest, extra="ignore"):
     """The text to check."""
 
     text: Annotated[
@@ -216,17 +216,6 @@ class CheckArguments(Tolerant):
             description="sentences to check against documents",
         ),
     ]
-    library: Scope | None = Field(
-        None,
-        description="where to look, null: as in `ask`; with `against`: where to look for a better"
-        " source of sentences that it does not hold, null: nowhere",
-    )
-    against: Annotated[str, Field(min_length=1, max_length=MOST_CHARACTERS)] | None = Field(
-        None, description="check the sentences against this text instead of a library"
-    )
-    judge: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
-        None, description="ask this model too; its verdict is shown next to the check's own"
-    )
 
 
 def _told(text: str, found: object) -> types.CallToolResult:
@@ -374,9 +363,7 @@ async def _check(at: At, asked: CheckArguments) -> types.CallToolResult:
     Each is supported, weak (close to a place, not confirmed), contradicted or not found, with the
     place. A model can judge too.
     """
-    wanted = CheckRequest(**asked.model_dump())
-    work = partial(questions.checked, at.door, wanted)
-    report = await at.edge.checks.run(work)
+    report = await at.edge.checks.run(partial(questions.checked, at.door, asked))
     said = as_text(json_values(report))
     return _told(said or "There is no sentence in it.", report)
 

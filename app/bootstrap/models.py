@@ -28,6 +28,7 @@ from app.core.types import (
     HostStatus,
     Library,
     ModelFindings,
+    ModelOnDisk,
     ModelProfile,
     ModelReport,
     WaitsFor,
@@ -499,13 +500,14 @@ class Models:
         }
         digests = {row.digest for row in rows if any(same_model(row.name, name) for name in used)}
         return ModelReport(
-            tuple((row.name, row.size_bytes or None) for row in rows),
-            tuple(row.name for row in rows if row.chats),
-            decided_by,
-            choice.why,
-            tuple(model.name for model in loaded),
-            in_use,
-            self._memory.together(digests, loaded) if rows else None,
+            installed=tuple(
+                ModelOnDisk(one.name, one.size_bytes or None, one.chats) for one in rows
+            ),
+            loaded=tuple(model.name for model in loaded),
+            in_use=in_use,
+            decided_by=decided_by,
+            why=choice.why,
+            fit=self._memory.together(digests, loaded) if rows else None,
         )
 
     def pull(self, model: str, cancel: CancelToken) -> Iterator[PullProgress]:

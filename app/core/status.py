@@ -55,23 +55,32 @@ class ServiceStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelReport:
-    """Models of the host that runs here: installed, in memory, in use."""
+class ModelOnDisk:
+    """A model on Ollama's disk."""
 
-    installed: tuple[tuple[str, int | None], ...] = ()
-    """Name and bytes on disk."""
-    chat: tuple[str, ...] = ()
-    """Names of the installed models that write; the others embed."""
-    decided_by: Literal["environment", "choice", "server"] = "server"
-    """Who decided which model answers."""
-    why: str = ""
-    """Why this model answers; without one, why none does, and the cure."""
-    loaded: tuple[str, ...] = ()
-    in_use: Mapping[str, str] = field(default_factory=dict)
-    """Purpose (`answers`, `helper`, `embeds`) -> `provider:model`."""
-    fit: bool | None = None
-    """Whether the answering and the embedding model stay in memory together; None when that
-    cannot be told."""
+    __pydantic_config__ = AS_JSON
+    name: str
+    size_bytes: int | None
+    chats: bool
+    """Writes answers; false: it embeds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelReport:
+    """Models of the Ollama host, and what is in use."""
+
+    __pydantic_config__ = AS_JSON
+    installed: tuple[ModelOnDisk, ...]
+    loaded: tuple[str, ...]
+    """In memory now."""
+    in_use: Mapping[str, str]
+    """`answers`, `helper`, `embeds` -> `provider:model`."""
+    decided_by: Literal["environment", "choice", "server"]
+    """Who decided which model answers; only without `environment` can one be chosen."""
+    why: str
+    """Why this model answers; without one, why none does, and what to do."""
+    fit: bool | None
+    """Whether the answering and the embedding model stay in memory together; null: unknown."""
 
 
 def bare_name(name: str) -> str:

@@ -12,7 +12,14 @@ from app.core.cancel import CancelToken
 from app.core.errors import ProviderUnreachable
 from app.core.ports import Embedder
 from app.core.trace import SILENT, Spans
-from app.core.types import EmbeddingState, Fingerprint, HostStatus, Library, ModelReport
+from app.core.types import (
+    EmbeddingState,
+    Fingerprint,
+    HostStatus,
+    Library,
+    ModelOnDisk,
+    ModelReport,
+)
 from app.generation.quoting import ExtractiveGenerator
 from app.ingest.embedding import fingerprint_of
 from app.ingest.parsers import DirectParser
@@ -85,10 +92,12 @@ class LocalModels(Models):
 
     def report(self, embeds: str) -> ModelReport:
         return ModelReport(
-            installed=(("llama3.2:latest", 2_000_000_000),),
-            chat=("llama3.2:latest",),
+            installed=(ModelOnDisk("llama3.2:latest", 2_000_000_000, chats=True),),
             loaded=("llama3.2:latest",),
             in_use={"answers": self.generator_name},
+            decided_by="server",
+            why="",
+            fit=None,
         )
 
     def pull(self, model: str, cancel: CancelToken) -> Iterator[PullProgress]:

@@ -7,7 +7,7 @@ import platform
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from anyio import CapacityLimiter, to_thread
@@ -44,6 +44,7 @@ from app.core.types import (
     Message,
     Mode,
     ModelFindings,
+    ModelReport,
     Notice,
     Scope,
 )
@@ -195,14 +196,6 @@ ModelName = Annotated[
 ]
 
 
-class ModelOnDisk(Reply):
-    """A model on Ollama's disk."""
-
-    name: str
-    size_bytes: int | None
-    chats: bool = Field(description="writes answers; false: it embeds")
-
-
 class ModelTest(Reply):
     """The findings of one model's test."""
 
@@ -246,23 +239,12 @@ class ModelTests(Reply):
         return cls(tests=[ModelTest.of(model, one) for model, one in found], advice=compared(found))
 
 
-class ModelList(Reply):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelList(ModelReport):
     """Models of the Ollama host, and what is in use."""
 
-    installed: list[ModelOnDisk]
-    loaded: list[str] = Field(description="in memory now")
-    in_use: dict[str, str] = Field(description="answers, helper, embeds -> provider:model")
-    decided_by: Literal["environment", "choice", "server"] = Field(
-        description="who decided which model answers; only without `environment` can one be chosen"
-    )
-    why: str = Field(
-        description="why this model answers; without one, why none does, and what to do"
-    )
-    fit: bool | None = Field(
-        description="whether the answering and the embedding model stay in memory together; null:"
-        " unknown"
-    )
-    tests: list[ModelTest] = Field(description="results of model tests, newest first")
+    tests: tuple[ModelTest, ...]
+    """Results of model tests, newest first."""
 
 
 class PullRequest(RequestModel):
@@ -472,16 +454,8 @@ def list_models(services: Composition) -> ModelList:
     """
     report = services.model_report()
     return ModelList(
-        installed=[
-            ModelOnDisk(name=name, size_bytes=size, chats=name in report.chat)
-            for name, size in report.installed
-        ],
-        loaded=list(report.loaded),
-        in_use=dict(report.in_use),
-        decided_by=report.decided_by,
-        why=report.why,
-        fit=report.fit,
-        tests=[ModelTest.of(model, found) for model, found in services.model_tests.results()],
+        **{one.name: getattr(report, one.name) for one in fields(report)},
+        tests=tuple(ModelTest.of(*found) for found in services.model_tests.results()),
     )
 
 
