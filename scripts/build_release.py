@@ -119,8 +119,11 @@ def copy(source: Path, target: Path) -> None:
 
 def git(*arguments: str) -> str:
     """Return what git says of this checkout."""
-    command = ["git", *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout  # noqa: S603
+    done = subprocess.run(  # noqa: S603
+        ["git", *arguments],  # noqa: S607
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return done.stdout
 
 
 def normalise(path: Path, date: int) -> None:

@@ -49,7 +49,7 @@ def options(description: str | None, **named: Sequence[object]) -> argparse.Name
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     for name, (default, said, *more) in named.items():
-        how: dict[str, object] = {"action": "store_true"}
+        how: dict[str, Any] = {"action": "store_true"}
         if default == ():
             how = {"action": "extend", "nargs": "+"}
         elif isinstance(default, tuple):
@@ -59,7 +59,7 @@ def options(description: str | None, **named: Sequence[object]) -> argparse.Name
         if more:
             how |= {"type": more[0]} if isinstance(more[0], type) else {"choices": more[0]}
         how["default"] = list(default) if isinstance(default, tuple) else default
-        parser.add_argument(f"--{name.replace('_', '-')}", help=said, **how)  # type: ignore[arg-type]
+        parser.add_argument(f"--{name.replace('_', '-')}", help=str(said), **how)
     return parser.parse_args()
 
 
