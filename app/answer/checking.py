@@ -66,11 +66,7 @@ class CheckService:
     """Checks texts; stateless, so it may be shared between threads."""
 
     def __init__(
-        self,
-        *,
-        searcher_for: SearcherFor,
-        options: GenerationOptions,
-        prompts: Iterable[str] = (),
+        self, *, searcher_for: SearcherFor, options: GenerationOptions, prompts: Iterable[str] = ()
     ) -> None:
         """Keep what checking takes.
 
@@ -153,10 +149,7 @@ class CheckService:
         return CheckReport(tuple(sentences), by_verdict, None, None)
 
     def _verdicts(
-        self,
-        claims: Sequence[tuple[int, int, Claim]],
-        against: Origin,
-        places_of: PlacesOf,
+        self, claims: Sequence[tuple[int, int, Claim]], against: Origin, places_of: PlacesOf
     ) -> Iterator[tuple[int, Verdict, list[Finding]]]:
         """Yield start, verdict and findings of each claim, in order."""
         for batch in _batches(claims):

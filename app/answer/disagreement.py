@@ -37,7 +37,7 @@ _FIGURE = re.compile(
     r"(?<![\w.,/-])(?P<sign>[-\u2212])?(?P<number>\d{1,3}(?:[,\u00a0\u202f]\d{3})+(?:\.\d+)?"
     r"|\d+(?:\.\d+)?)"
     r"(?:\s?(?P<scale>thousand|million|billion|trillion))?(?:\s?(?P<unit>%|\u00b0\s?[CF]"
-    r"|[A-Za-z\u00b5\u03bc\u03a9]{1,12}))?",
+    r"|[A-Za-z\u00b5\u03bc\u03a9]{1,12}))?"
 )
 _SCALES: Mapping[str, float] = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 _UNITS: Mapping[str, str] = {

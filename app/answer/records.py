@@ -255,12 +255,7 @@ class StoredRecord(AnswerRecord):
             at: When it was answered, UTC ISO 8601.
         """
         return cls.of(
-            answer,
-            "full",
-            asked=answer.question,
-            settings=dict(settings),
-            at=at,
-            kept="full",
+            answer, "full", asked=answer.question, settings=dict(settings), at=at, kept="full"
         )
 
 

@@ -22,13 +22,7 @@ from app.answer.conversation import (
     stands_alone,
 )
 from app.answer.disagreement import disagreement_notice, disagreements
-from app.answer.document_facts import (
-    fact_of,
-    fact_wish,
-    list_of,
-    opening_of,
-    which_documents,
-)
+from app.answer.document_facts import fact_of, fact_wish, list_of, opening_of, which_documents
 from app.answer.models import Manner, ModelSpeeds, manner, worth_asking
 from app.answer.modes import NEEDS_MODEL, SHAPED_MODES, EngineModes, inventory
 from app.answer.options import AnswerOptions
@@ -340,9 +334,7 @@ class Research:
             return select(found.search.spelt(found.query), evidence, room), ()
         chosen = {(one.item.n, one.start): one for part in answered for one in part.chosen}
         selection = Selection(
-            tuple(chosen.values()),
-            min(one.sufficiency for one in answered),
-            answered[0].ranked,
+            tuple(chosen.values()), min(one.sufficiency for one in answered), answered[0].ranked
         )
         return selection, tuple(part for part, one in parts.items() if not one.chosen)
 

@@ -251,17 +251,7 @@ class RAGService:
             embedder = embedder_names(self._research.searcher_for, question.library)
             empty = intent.kind == "question" and is_empty(self._catalog, question.library)
         return Asked(
-            new_id(),
-            question,
-            intent,
-            text,
-            around,
-            embedder,
-            cancel,
-            trace,
-            calls,
-            choice,
-            empty,
+            new_id(), question, intent, text, around, embedder, cancel, trace, calls, choice, empty
         )
 
     def _chosen(self, model: str | None) -> ModelChoice:

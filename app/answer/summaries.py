@@ -17,15 +17,7 @@ from app.answer import intent
 from app.answer.intent import any_of, folded, without_politeness
 from app.answer.models import Manner
 from app.answer.search import MOST_DOCUMENTS, Targets
-from app.answer.steps import (
-    CERTAIN,
-    AnswerSteps,
-    Asked,
-    Found,
-    Written,
-    closed,
-    hosted_notice,
-)
+from app.answer.steps import CERTAIN, AnswerSteps, Asked, Found, Written, closed, hosted_notice
 from app.answer.writing import (
     DEFAULT_WINDOW_TOKENS,
     AnswerWriter,
@@ -62,8 +54,7 @@ from app.generation.summaries import SummaryPart, key_texts, quoted_summary, sum
 _WINDOW_SHARE = 0.5
 """Of a model's window that the text of one part may take."""
 WHICH_DOCUMENT = Notice(
-    "document_unclear",
-    "It is not clear which document to summarise: select it, or name its title.",
+    "document_unclear", "It is not clear which document to summarise: select it, or name its title."
 )
 _MOST_OF_PART = 2
 """Passages that the summary of one part may name: what a small model says after that is copied."""
@@ -125,12 +116,7 @@ class Summaries:
         return found, _with_numbers(whole, quoted.evidence), quoted
 
     def _phrased(
-        self,
-        found: Found,
-        whole: Sequence[Evidence],
-        model: Generator,
-        how: Manner,
-        quote: Quote,
+        self, found: Found, whole: Sequence[Evidence], model: Generator, how: Manner, quote: Quote
     ) -> Steps[AnswerEvent, None, tuple[Found, Outcome]]:
         """Yield progress and the model's summary; return what becomes of it."""
         asked = found.asked

@@ -19,13 +19,7 @@ from app.core.types import Rerank, Strategy
 from app.evaluation.arms import AxesBody
 from app.evaluation.cases import in_words, load
 from app.evaluation.collections import EXPECTED, collections_below, from_path
-from app.evaluation.report import (
-    SEPARATOR,
-    ArmTimings,
-    EvaluationReport,
-    ReportExperiment,
-    to_trec,
-)
+from app.evaluation.report import SEPARATOR, ArmTimings, EvaluationReport, ReportExperiment, to_trec
 from app.ingest.names import Chunker
 from app.settings import Settings
 
@@ -287,9 +281,7 @@ def show_experiment(experiment: ReportExperiment, timings: Mapping[str, ArmTimin
         ms = f"{timings[arm.name].p50_ms:.1f}"
         rows.append((arm.name, f"{found.mean:.3f}", interval, ms, verdicts.get(arm.name, "")))
     table(
-        ("", measure, "95 % interval", "ms", f"against {experiment.baseline}"),
-        rows,
-        right=(1, 3),
+        ("", measure, "95 % interval", "ms", f"against {experiment.baseline}"), rows, right=(1, 3)
     )
     first = experiment.arms[0]
     others = [f"{m} {found.mean:.3f}" for m, found in first.measures.items() if m != measure]

@@ -290,9 +290,7 @@ class Condition:
         from pydantic_core import core_schema  # noqa: PLC0415  # a parser's child reads no JSON
 
         return core_schema.no_info_after_validator_function(
-            cls.written,
-            core_schema.str_schema(),
-            serialization=core_schema.to_string_ser_schema(),
+            cls.written, core_schema.str_schema(), serialization=core_schema.to_string_ser_schema()
         )
 
 

@@ -18,12 +18,7 @@ _LONGEST = 150
 """Tokens of a sentence; what is longer is a table or a list that lost its lines."""
 _ORDERED = {"before": "after", "after": "before"}
 _FRONTED = ("if", "until", "unless", "because", "since")
-_PRONOUNS = (
-    ("she", "her"),
-    ("he", "him", "his"),
-    ("it", "its"),
-    ("they", "them", "their"),
-)
+_PRONOUNS = (("she", "her"), ("he", "him", "his"), ("it", "its"), ("they", "them", "their"))
 _OWNERS = frozenset(("its", "his", "her", "their"))
 _MONTHS = frozenset(
     "januari februari march april may june juli august septemb octob novemb decemb monday tuesday"

@@ -22,12 +22,7 @@ from typing import Literal, get_args
 
 from app.core.sentences import sentence_spans
 from app.core.text import function_words, tokenise, words
-from app.generation.directives import (
-    chinese_directives,
-    directive_words,
-    directives,
-    meaning_known,
-)
+from app.generation.directives import chinese_directives, directive_words, directives, meaning_known
 
 # Undo disguises of a sentence: lookalikes, digits, set letters, Base64.
 

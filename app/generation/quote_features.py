@@ -192,11 +192,7 @@ def _counted(question: str) -> str:
     return behind[0] if at is None else behind[at - 1]
 
 
-_EXACT: dict[str, Callable[[str, str], bool]] = {
-    "time": _dated,
-    "number": _counts,
-    "name": _placed,
-}
+_EXACT: dict[str, Callable[[str, str], bool]] = {"time": _dated, "number": _counts, "name": _placed}
 
 
 Floats = npt.NDArray[np.float64]
@@ -298,10 +294,7 @@ def _in_place(candidate: Candidate) -> str:
 
 
 def feature_rows(
-    question: str,
-    found: Sequence[Candidate],
-    weights: Mapping[str, float],
-    vectors: Vectors | None,
+    question: str, found: Sequence[Candidate], weights: Mapping[str, float], vectors: Vectors | None
 ) -> Floats:
     """Return one row of FEATURES per candidate, float64 `[n, len(FEATURES)]`.
 
@@ -367,9 +360,7 @@ def around(candidate: Candidate, lookup: Mapping[tuple[int, int], Candidate]) ->
 
 
 def _similarities(
-    found: Sequence[Candidate],
-    by_key: Mapping[tuple[int, int], int],
-    vectors: Vectors | None,
+    found: Sequence[Candidate], by_key: Mapping[tuple[int, int], int], vectors: Vectors | None
 ) -> list[tuple[float, float, float, float]]:
     """Return each candidate's own, neighbour's, with-previous and words' similarity.
 

@@ -236,7 +236,4 @@ def _computed(
         values = [other.cells[columns[0]].number for other in others]
         if column.number is None or any(value is None for value in values):
             continue
-        yield (
-            all(way * (column.number - value) > 0 for value in values if value is not None),
-            row,
-        )
+        yield (all(way * (column.number - value) > 0 for value in values if value is not None), row)

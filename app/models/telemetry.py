@@ -106,9 +106,7 @@ def otlp_exporter(endpoint: str) -> SpanExporter:
     """
     try:
         # the extra `otel`
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import (  # noqa: PLC0415
-            OTLPSpanExporter,
-        )
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415
     except ImportError as exc:
         raise InvalidInput(
             "OTEL_EXPORTER_OTLP_ENDPOINT is set but its exporter is not installed; run: pip install"

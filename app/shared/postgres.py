@@ -172,10 +172,7 @@ class ProcessLock:
     """
 
     def __init__(
-        self,
-        name: str,
-        engine: Engine,
-        translated: Callable[[], AbstractContextManager[None]],
+        self, name: str, engine: Engine, translated: Callable[[], AbstractContextManager[None]]
     ) -> None:
         self._name = {"name": f"documind {name}"}
         self._engine = engine

@@ -612,11 +612,7 @@ class QdrantStore(SharedStore):
         """Collections that were there: one of them that is gone was lost."""
 
     def upsert(
-        self,
-        collection: str,
-        chunk_ids: Sequence[int],
-        rows: FloatArray,
-        stamps: Stamps,
+        self, collection: str, chunk_ids: Sequence[int], rows: FloatArray, stamps: Stamps
     ) -> None:
         with self._steps.at("qdrant.upsert"):
             for at, ids in enumerate(pieces(chunk_ids, PIECE)):

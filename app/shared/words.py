@@ -71,10 +71,7 @@ class SharedLexicalWriter(LexicalWriter):
         return True
 
     def put(
-        self,
-        documents: Sequence[LexicalDocument],
-        replaced: Mapping[int, Sequence[int]],
-        seq: int,
+        self, documents: Sequence[LexicalDocument], replaced: Mapping[int, Sequence[int]], seq: int
     ) -> None:
         """Do nothing: words come from the catalog, by `apply`."""
 

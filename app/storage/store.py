@@ -24,13 +24,7 @@ from app.storage.catalog.labels import LabelStore
 from app.storage.catalog.passage_codes import PassageCodeStore
 from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.sqlite import SqliteDatabase
-from app.storage.catalog.state import (
-    BulkLedger,
-    CalibrationRows,
-    ModelStore,
-    SyncClaims,
-    Unlinks,
-)
+from app.storage.catalog.state import BulkLedger, CalibrationRows, ModelStore, SyncClaims, Unlinks
 from app.storage.catalog.vectors import Builds, delete_unusable, unusable_vectors
 from app.storage.files.durable import Steps, delete_retired
 from app.storage.maintenance.backup import NO_BACKUP, BackupReport, backup

@@ -14,8 +14,7 @@ def test_what_a_table_does_not_state_is_calculated_and_its_rows_are_cited(shop: 
     ).json()["documents"][0]
     asked = "What is the change in passengers of the North line between 2018 and 2019?"
     answer = shop.client.post(
-        "/api/v1/query",
-        json={"question": asked, "library": "papers", "doc_ids": [kept["doc_id"]]},
+        "/api/v1/query", json={"question": asked, "library": "papers", "doc_ids": [kept["doc_id"]]}
     ).json()
     assert answer["answer"].startswith("**1,500** = 5,500 - 4,000\n\n- Ferry: North line | ")
     (sentence,) = answer["sentences"]
@@ -38,8 +37,7 @@ def test_a_table_that_is_a_data_set_is_not_calculated_with(shop: Site) -> None:
     ).json()["documents"][0]
     asked = "What is the change in passengers of the North line 7 between 2018 and 2019?"
     answer = shop.client.post(
-        "/api/v1/query",
-        json={"question": asked, "library": "papers", "doc_ids": [kept["doc_id"]]},
+        "/api/v1/query", json={"question": asked, "library": "papers", "doc_ids": [kept["doc_id"]]}
     ).json()
     assert answer["status"] == "answered"
     assert not answer["answer"].startswith("**")

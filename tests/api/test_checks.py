@@ -156,8 +156,7 @@ def test_a_source_that_does_not_hold_gets_a_better_one_and_a_report(shop: Site) 
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
-    [([], "must be an object"), ({"sentences": 7}, "must be a list")],
+    ("body", "said"), [([], "must be an object"), ({"sentences": 7}, "must be a list")]
 )
 def test_what_is_no_report_is_refused_in_words(shop: Site, body: object, said: str) -> None:
     reply = shop.client.post("/api/v1/check/report", json=body)

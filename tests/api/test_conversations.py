@@ -102,11 +102,7 @@ def test_an_answer_is_kept_with_its_trace_and_takes_feedback(shop: Site) -> None
         f"/api/v1/answers/{answer['answer_id']}/feedback",
         json={"thumbs": "up", "comment": "exactly", "passage": passage},
     )
-    assert given.json()["feedback"] == {
-        "thumbs": "up",
-        "comment": "exactly",
-        "passage": passage,
-    }
+    assert given.json()["feedback"] == {"thumbs": "up", "comment": "exactly", "passage": passage}
     listed = shop.client.get("/api/v1/answers").json()["answers"]
     assert [(one["answer_id"], one["question"]) for one in listed] == [
         (answer["answer_id"], body["question"])

@@ -41,9 +41,7 @@ def opened(tmp_path: Path) -> Iterator[tuple[TestClient, Services]]:
         assert app.state.edge.startup.wait(60)
         for name, text in GERMAN.items():
             sent = client.post(
-                "/api/v1/ingest",
-                files={"file": (name, text.encode())},
-                data={"library": "papers"},
+                "/api/v1/ingest", files={"file": (name, text.encode())}, data={"library": "papers"}
             )
             assert sent.is_success, sent.text
         yield client, held[0]

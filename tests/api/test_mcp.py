@@ -150,8 +150,7 @@ def test_search_ask_and_read_over_http(served: Served, mode: str) -> None:
             assert text_of(checked).startswith("supported: Lions sleep twenty hours.")
 
             read = await client.call_tool(
-                "read",
-                {"library": "papers", "document": "lions.html", "start": 6, "length": 5},
+                "read", {"library": "papers", "document": "lions.html", "start": 6, "length": 5}
             )
             assert not read.is_error, text_of(read)
             hit = read.structured_content

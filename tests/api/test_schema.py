@@ -66,10 +66,7 @@ def door(
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.label)
 def test_every_request_gets_a_declared_reply(operation: APIOperation, door: Door) -> None:  # type: ignore[type-arg]
     @settings(
-        max_examples=6,
-        suppress_health_check=list(HealthCheck),
-        derandomize=True,
-        database=None,
+        max_examples=6, suppress_health_check=list(HealthCheck), derandomize=True, database=None
     )
     @given(case=operation.as_strategy())
     def knock(case: schemathesis.Case) -> None:  # type: ignore[type-arg]

@@ -133,9 +133,7 @@ def test_the_scale_of_a_corpus_names_every_store(
 
 
 def test_all_query_cases_pass_on_a_fresh_server_without_a_model(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     settings = settings_for(tmp_path, ollama_base_url="http://127.0.0.1:9")
     settings.data_dir.mkdir(parents=True)

@@ -44,10 +44,7 @@ def test_away_and_back_without_a_reload(tmp_path: Path, open_page: OpenPage) -> 
 def test_a_reload_in_mid_answer_keeps_the_question(tmp_path: Path, open_page: OpenPage) -> None:
     double = OllamaDouble([DoubleModel("small:1b", parameter_size="1.2B")], read_tokens_per_s=2)
     settings = {"EMBEDDING_PROVIDER": "minilm", "LLM_MODEL": "small:1b"}
-    with (
-        double,
-        DocuMind(tmp_path / "data", OLLAMA_BASE_URL=double.url, **settings) as server,
-    ):
+    with double, DocuMind(tmp_path / "data", OLLAMA_BASE_URL=double.url, **settings) as server:
         server.upload(("lighthouse.pdf", lighthouse_pdf()))
         page = open_page(server)
         choose(page, "Papers")

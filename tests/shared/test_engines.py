@@ -132,10 +132,7 @@ def test_doctor_asks_each_node_and_tells_a_missing_bucket_or_setting(
 
 
 def test_a_server_names_each_engine_that_goes_away_and_counts_its_calls(
-    tmp_path: Path,
-    own_server: PostgresServer,
-    qdrant: DoubleProcess,
-    store: ThreadedMotoServer,
+    tmp_path: Path, own_server: PostgresServer, qdrant: DoubleProcess, store: ThreadedMotoServer
 ) -> None:
     data = tmp_path / "data"
     data.mkdir()

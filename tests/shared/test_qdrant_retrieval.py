@@ -35,9 +35,7 @@ def test_two_edits_are_matched_from_eight_letters(
     assert matched_text(asked, Library.PAPERS, shelf.lexical, shelf.catalog) == searched
 
 
-def test_a_title_weighs_less_than_a_body_and_function_words_nothing(
-    stock: Shelve,
-) -> None:
+def test_a_title_weighs_less_than_a_body_and_function_words_nothing(stock: Shelve) -> None:
     held = [
         passage("Barley grows in fields of clay, and it ripens.", key="title", title="Walruses"),
         passage("Walruses grow in fields of clay, and they ripen.", key="body", title="Barley"),

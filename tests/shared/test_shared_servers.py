@@ -49,9 +49,7 @@ def found(server: Served, words: str) -> list[Mapping[str, Any]]:
     return cast("list[Mapping[str, Any]]", hits)
 
 
-def test_what_goes_through_one_server_is_seen_through_the_other(
-    servers: list[Served],
-) -> None:
+def test_what_goes_through_one_server_is_seen_through_the_other(servers: list[Served]) -> None:
     """The servers run no jobs: what they accept is done by the worker, and waited for here."""
     a, b = servers
     upload(a, "walrus.txt", TEXT)

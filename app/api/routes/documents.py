@@ -103,10 +103,7 @@ def list_documents(
     found, following = services.catalog.documents(
         library, q, cursor or None, limit, [*filter(None, tag)]
     )
-    return DocumentPage(
-        documents=list(found),
-        next_cursor=following,
-    )
+    return DocumentPage(documents=list(found), next_cursor=following)
 
 
 @papers_router.api_route(

@@ -131,11 +131,7 @@ class Database(ABC):
             IndexDamaged: The database found damaged pages.
             DatabaseAway: The database does not answer.
         """
-        with (
-            held(self.lock, wait=wait),
-            self.translated(),
-            self._writer.connect() as connection,
-        ):
+        with held(self.lock, wait=wait), self.translated(), self._writer.connect() as connection:
             transaction = connection.begin()
             try:
                 self._order(connection, wait=wait)

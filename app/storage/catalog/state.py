@@ -10,16 +10,7 @@ from dataclasses import asdict, astuple, dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import (
-    Connection,
-    Row,
-    and_,
-    bindparam,
-    delete,
-    func,
-    literal_column,
-    select,
-)
+from sqlalchemy import Connection, Row, and_, bindparam, delete, func, literal_column, select
 
 from app.core.errors import Superseded
 from app.core.forms import AS_JSON
@@ -317,12 +308,7 @@ class SyncClaims:
         return dict(self.database.rows(mine.order_by(sync_claims.c.source_key)))
 
     def look(
-        self,
-        library: Library,
-        folder: str,
-        *,
-        watching: bool,
-        failed: Sequence[FailedFile] | None,
+        self, library: Library, folder: str, *, watching: bool, failed: Sequence[FailedFile] | None
     ) -> None:
         """Remember that a folder was looked at now; `failed` None: what failed is as before."""
         key = _LOOK + hashlib.sha256(f"{library.value}/{folder}".encode()).hexdigest()

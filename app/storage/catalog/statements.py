@@ -50,11 +50,7 @@ TAG_KEY = ""
 """Key of the labels that are tags."""
 INSERT_CHANGE = "INSERT INTO changes (library, kind, doc, revision, ids)"
 
-ORDERS = {
-    "id": "d.doc",
-    "longest": "d.characters DESC, d.doc",
-    "linked": "d.links DESC, d.doc",
-}
+ORDERS = {"id": "d.doc", "longest": "d.characters DESC, d.doc", "linked": "d.links DESC, d.doc"}
 """In which order documents wait for vectors."""
 
 _LIVE = "documents d ON d.doc = c.doc AND d.revision = c.revision AND d.state = 'live'"

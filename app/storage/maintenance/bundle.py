@@ -49,13 +49,7 @@ from app.storage.catalog.schema import (
     pieces,
     vectors,
 )
-from app.storage.files.durable import (
-    delete_file,
-    disk_errors,
-    sync_directory,
-    sync_file,
-    utc_now,
-)
+from app.storage.files.durable import delete_file, disk_errors, sync_directory, sync_file, utc_now
 from app.storage.maintenance.bundle_format import (
     BATCH_DOCUMENTS,
     MAGIC,

@@ -122,12 +122,7 @@ class ChromaStore(VectorStore):
     """
 
     def __init__(
-        self,
-        path: Path,
-        steps: Steps,
-        *,
-        ef_search: int,
-        search_s: float = SEARCH_S,
+        self, path: Path, steps: Steps, *, ef_search: int, search_s: float = SEARCH_S
     ) -> None:
         """Use the store in directory `path`, made when it is not there.
 
@@ -141,11 +136,7 @@ class ChromaStore(VectorStore):
         self._child: Child | None = None
 
     def upsert(
-        self,
-        collection: str,
-        chunk_ids: Sequence[int],
-        rows: FloatArray,
-        stamps: Stamps,
+        self, collection: str, chunk_ids: Sequence[int], rows: FloatArray, stamps: Stamps
     ) -> None:
         with self._steps.at("chroma.upsert"):
             for at, ids in enumerate(pieces(chunk_ids, PIECE)):

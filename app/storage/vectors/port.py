@@ -51,11 +51,7 @@ class VectorStore(Protocol):
         return
 
     def upsert(
-        self,
-        collection: str,
-        chunk_ids: Sequence[int],
-        rows: FloatArray,
-        stamps: Stamps,
+        self, collection: str, chunk_ids: Sequence[int], rows: FloatArray, stamps: Stamps
     ) -> None:
         """Add or replace vectors.
 

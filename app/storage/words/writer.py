@@ -89,10 +89,7 @@ class LexicalWriter:
             self._room.wait_for(lambda: self._waiting <= WAITING_CHUNKS)
 
     def put(
-        self,
-        documents: Sequence[LexicalDocument],
-        replaced: Mapping[int, Sequence[int]],
-        seq: int,
+        self, documents: Sequence[LexicalDocument], replaced: Mapping[int, Sequence[int]], seq: int
     ) -> None:
         """Queue the words of documents, up to change `seq`; some replace chunks, by document."""
         chunks = sum(len(document.chunks) for document in documents)

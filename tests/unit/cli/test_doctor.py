@@ -46,11 +46,7 @@ def test_every_finding_that_is_not_in_order_has_a_cure(
         api_port=port,
         otel_exporter_otlp_endpoint="http://127.0.0.1:1",
     )
-    found = [
-        *doctor.machine(),
-        *doctor.packages(),
-        *doctor.configuration(wrong),
-    ]
+    found = [*doctor.machine(), *doctor.packages(), *doctor.configuration(wrong)]
     found += doctor.directory(wrong)
     assert {finding.what for finding in found if finding.state == "problem"} == {
         "access",
@@ -178,8 +174,7 @@ def test_no_ollama_is_a_problem_only_where_it_was_asked_for(tmp_path: Path) -> N
     assert only(doctor.ollama(settings(tmp_path, ollama_base_url=url)), "Ollama").state == "note"
     assert (
         only(
-            doctor.ollama(settings(tmp_path, ollama_base_url=url, llm_provider="ollama")),
-            "Ollama",
+            doctor.ollama(settings(tmp_path, ollama_base_url=url, llm_provider="ollama")), "Ollama"
         ).state
         == "problem"
     )

@@ -127,12 +127,7 @@ def test_what_a_file_says_is_taken_without_what_is_no_label() -> None:
     }
     found = found_labels(["Sea", "#moon", "", "x" * 65, "sea", 2026], values)
     assert found.tags == ("Sea", "moon", "2026")
-    assert found.metadata == {
-        "rating": 5,
-        "done": "true",
-        "day": "2026-02-01",
-        "at": "2026-02-01",
-    }
+    assert found.metadata == {"rating": 5, "done": "true", "day": "2026-02-01", "at": "2026-02-01"}
     assert found_labels("a, b c", {}).tags == ("a", "b c")
     assert found_labels(None, {}) == found_labels({}, {}) == Labels()
     many = found_labels([str(n) for n in range(99)], {str(n): n for n in range(99)})

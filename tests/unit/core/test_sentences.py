@@ -51,11 +51,7 @@ def test_a_wrapped_line_that_begins_with_a_number_runs_on() -> None:
 def test_the_number_of_an_item_is_no_sentence() -> None:
     assert sentences(
         "There are three ways [1]. 1. If times are tied, wait [2]. 2. Else go on."
-    ) == [
-        "There are three ways [1].",
-        "1. If times are tied, wait [2].",
-        "2. Else go on.",
-    ]
+    ) == ["There are three ways [1].", "1. If times are tied, wait [2].", "2. Else go on."]
     assert sentences("It was built in 1990. It fell in 1991.") == [
         "It was built in 1990.",
         "It fell in 1991.",

@@ -9,13 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.evaluation.metrics import (
-    MEASURES,
-    grounded,
-    overlap_with,
-    per_question,
-    percentile,
-)
+from app.evaluation.metrics import MEASURES, grounded, overlap_with, per_question, percentile
 from evaluation.lib.fits import area_under_curve
 
 RELEVANCE = {"q1": {"a": 1, "b": 1}, "q2": {"c": 1}}

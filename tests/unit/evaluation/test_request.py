@@ -32,14 +32,7 @@ def test_a_request_survives_a_restart() -> None:
         chunker=("recursive",),
     )
     request = EvaluationBody(
-        "ablation",
-        "papers",
-        cases=(case,),
-        axes=axes,
-        questions=7,
-        half="odd",
-        seed=3,
-        judge=True,
+        "ablation", "papers", cases=(case,), axes=axes, questions=7, half="odd", seed=3, judge=True
     )
     assert EvaluationBody(**json.loads(json.dumps(asdict(request)))) == request
 

@@ -67,8 +67,7 @@ def _in(language: str, text: str) -> list[Evidence]:
             hit=replace(
                 one.hit,
                 passage=replace(
-                    one.hit.passage,
-                    document=replace(one.hit.passage.document, language=language),
+                    one.hit.passage, document=replace(one.hit.passage.document, language=language)
                 ),
             ),
         )
