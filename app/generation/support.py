@@ -249,10 +249,6 @@ class Comparison:
 
     alignment: Alignment
     """The place: the sentence or row that says it or says otherwise, else the window nearest."""
-    row: Floats
-    """FEATURES, float64 `[len(FEATURES)]`."""
-    changes: Floats
-    """FAITHFUL_FEATURES, float64 `[len(FAITHFUL_FEATURES)]`."""
     said: bool | None
     """Whether one place says the claim (True), says otherwise, or neither (None)."""
     differs: bool
@@ -366,8 +362,6 @@ class Examination:
         said, place = (None, None) if copied else _said(claim, passage)
         return Comparison(
             replace(found, start=place[0], end=place[1]) if place else found,
-            row,
-            changes,
             said,
             differs,
             opposed,
