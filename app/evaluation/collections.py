@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from app.core.errors import InvalidInput
 from app.core.ids import regular_file
@@ -22,8 +22,10 @@ from app.core.types import Document, Library, RawDocument
 from app.evaluation.cases import CaseBody
 from app.ingest.parsers.blocks import Cell, table_lines
 from app.ingest.parsers.formats import FORMATS
-from app.storage.catalog.documents import Catalog
-from app.storage.words.port import LibraryWords
+
+if TYPE_CHECKING:
+    from app.storage.catalog.documents import Catalog
+    from app.storage.words.port import LibraryWords
 
 Parity = Literal["even", "odd"]
 

@@ -39,9 +39,9 @@ from app.core.types import (
     StopRequest,
     from_json,
 )
-from app.storage.catalog.documents import Catalog
 
 if TYPE_CHECKING:
+    from app.storage.catalog.documents import Catalog
     from app.storage.queue import JobQueue, Taken
 
 logger = logging.getLogger(__name__)
