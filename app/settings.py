@@ -48,7 +48,7 @@ T = TypeVar("T", bound="DataclassInstance")
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
-def knob(default: object, description: str, **bounds: Any) -> Any:  # noqa: ANN401  # as `Field`
+def knob(default: object, description: str, **bounds: Any) -> Any:  # as `Field`
     """Return the field of a setting: its default, what it is, its bounds."""
     return Field(default, description=description, **bounds)
 

@@ -90,7 +90,7 @@ class PassageRecord:
     """Findings at ingest a reader should see, of the whole document; absent from old answers."""
 
     @classmethod
-    def of_hit(cls, hit: Hit, **more: Any) -> Self:  # noqa: ANN401  # of the subclass's fields
+    def of_hit(cls, hit: Hit, **more: Any) -> Self:  # of the subclass's fields
         """Return the record of a hit; `more` holds the fields that a subclass adds."""
         chunk, document = hit.passage.chunk, hit.passage.document
         return cls(
@@ -194,7 +194,7 @@ class AnswerRecord:
     usage: Usage
 
     @classmethod
-    def of(cls, answer: Answer, trace: TraceLevel | None = None, **more: Any) -> Self:  # noqa: ANN401  # of the subclass's fields
+    def of(cls, answer: Answer, trace: TraceLevel | None = None, **more: Any) -> Self:
         """Return the record of a final answer.
 
         Args:

@@ -166,7 +166,7 @@ def open_page(url: str) -> bool:
     return webbrowser.open(url)
 
 
-def one_of(values: Sequence[str], *names: str, text: str = "{}") -> Any:  # noqa: ANN401  # typer's
+def one_of(values: Sequence[str], *names: str, text: str = "{}") -> Any:  # typer's
     """Return an option for names of a closed set, which Tab completes; `{}` in its help is them."""
 
     def check(given: str | list[str] | None) -> str | list[str] | None:
@@ -230,7 +230,7 @@ def group(name: str, about: str) -> typer.Typer:
     return typer.Typer(name=name, help=about, no_args_is_help=True, rich_markup_mode=None)
 
 
-def late(module: str) -> Any:  # noqa: ANN401  # a module
+def late(module: str) -> Any:  # a module
     """Return a module of the server, which only commands that start one import: it is heavy."""
     return importlib.import_module(f"app.{module}")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+from dataclasses import fields
 from functools import cache
 from itertools import pairwise
 from textwrap import dedent
@@ -33,9 +34,10 @@ def _docstrings(kind: type) -> dict[str, str]:
 
 def _described(schema: dict[str, Any], kind: type) -> None:
     """Add the docstrings of fields, which are read when OpenAPI is asked for, not at the start."""
+    own = {field.name: field for field in fields(kind)}
     for base in kind.__mro__[:-1]:
         for name, words in _docstrings(base).items():
-            alias = kind.__dataclass_fields__[name].metadata.get("alias", name)  # type: ignore[attr-defined]
+            alias = own[name].metadata.get("alias", name)
             if alias in schema["properties"]:
                 schema["properties"][alias].setdefault("description", words)
 

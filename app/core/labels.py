@@ -286,7 +286,7 @@ class Condition:
         return f"{self.key}={self.given}"
 
     @classmethod
-    def __get_pydantic_core_schema__(cls, *_: object) -> Any:  # noqa: ANN401  # pydantic's
+    def __get_pydantic_core_schema__(cls, *_: object) -> Any:  # pydantic's
         from pydantic_core import core_schema  # noqa: PLC0415  # a parser's child reads no JSON
 
         return core_schema.no_info_after_validator_function(

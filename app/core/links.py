@@ -30,7 +30,7 @@ def web_link(url: str | None) -> str | None:
 
 class _OnTheWeb:
     @classmethod
-    def __get_pydantic_core_schema__(cls, kind: Any, handler: Any) -> Any:  # noqa: ANN401  # pydantic's
+    def __get_pydantic_core_schema__(cls, kind: Any, handler: Any) -> Any:  # pydantic's
         from pydantic_core import core_schema  # noqa: PLC0415  # a parser's child reads no JSON
 
         return core_schema.no_info_before_validator_function(

@@ -57,7 +57,7 @@ def recognise(picture: Picture, options: IngestOptions) -> list[list[Word]]:
 
 
 @cache
-def _rapidocr() -> Any:  # noqa: ANN401  # a package that need not be installed
+def _rapidocr() -> Any:  # a package that need not be installed
     threads = max(1, (os.cpu_count() or 1) // 2)
     return importlib.import_module("rapidocr").RapidOCR(
         params={

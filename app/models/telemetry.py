@@ -106,10 +106,11 @@ def otlp_exporter(endpoint: str) -> SpanExporter:
     """
     try:
         # the extra `otel`
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415
+        from opentelemetry.exporter.otlp.proto.http import trace_exporter  # noqa: PLC0415
     except ImportError as exc:
         raise InvalidInput(
             "OTEL_EXPORTER_OTLP_ENDPOINT is set but its exporter is not installed; run: pip install"
             f" opentelemetry-exporter-otlp-proto-http=={version('opentelemetry-sdk')}"
         ) from exc
-    return OTLPSpanExporter(endpoint=f"{endpoint.rstrip('/')}/v1/traces", timeout=EXPORT_TIMEOUT_S)
+    address = f"{endpoint.rstrip('/')}/v1/traces"
+    return trace_exporter.OTLPSpanExporter(endpoint=address, timeout=EXPORT_TIMEOUT_S)

@@ -90,7 +90,7 @@ class Command:
         self._command = [sys.executable, "-m", "app", "bulk", "index", str(dump)]
         self._command += ["--library", "public", "--json"]  # the text alone
 
-    def start(self, **streams: Any) -> subprocess.Popen[Any]:  # noqa: ANN401  # options of Popen
+    def start(self, **streams: Any) -> subprocess.Popen[Any]:  # options of Popen
         settings = {"SAMPLES": "0", "OLLAMA_BASE_URL": "http://127.0.0.1:9"}
         environment = {**os.environ, **settings, "DATA_DIR": str(self.data_dir)}
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}

@@ -62,7 +62,7 @@ class Keyed:
     job: str
     """The upload of the public document."""
 
-    def send(self, key: str, method: str, path: str, **request: Any) -> Any:  # noqa: ANN401
+    def send(self, key: str, method: str, path: str, **request: Any) -> Any:
         headers = {"X-API-Key": self.keys.get(key, key)}
         return self.site.client.request(method, path, headers=headers, **request)
 

@@ -52,7 +52,7 @@ def commands() -> str:
     return "\n\n".join([*texts, "exit codes\n" + "\n".join(exits)])
 
 
-def _help(command: Any, name: str, parent: Any) -> str:  # noqa: ANN401  # typer's own classes
+def _help(command: Any, name: str, parent: Any) -> str:  # typer's own classes
     context = command.context_class(command, info_name=name, parent=parent, terminal_width=WIDTH)
     texts = [f"$ {context.command_path} --help\n{command.get_help(context).strip()}"]
     for below in getattr(command, "commands", {}):

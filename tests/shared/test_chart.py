@@ -64,7 +64,9 @@ def chart() -> Iterator[helm_python.Chart]:
         yield loaded
 
 
-def manifests(chart: helm_python.Chart, values: Values, **options: Any) -> list[dict[str, Any]]:  # noqa: ANN401  # of Helm
+def manifests(
+    chart: helm_python.Chart, values: Values, **options: Any
+) -> list[dict[str, Any]]:  # of Helm
     """Return every object that the chart makes."""
     rendered = chart.render(values, **{"name": "demo", "namespace": "docs", **options})
     return [one for text in rendered.values() for one in yaml.safe_load_all(text) if one]

@@ -34,7 +34,7 @@ def data(tmp_path: Path) -> Path:
     return folder
 
 
-def post(server: Served, path: str, **sent: Any) -> requests.Response:  # noqa: ANN401  # of requests
+def post(server: Served, path: str, **sent: Any) -> requests.Response:  # of requests
     with requests.Session() as session:
         session.trust_env = False
         return session.post(f"{server.url}{path}", timeout=60, **sent)

@@ -31,7 +31,7 @@ def servers(tmp_path: Path, postgres_server: PostgresServer) -> Iterator[list[Se
             yield serving
 
 
-def post(server: Served, path: str, **sent: Any) -> Mapping[str, Any]:  # noqa: ANN401  # of requests
+def post(server: Served, path: str, **sent: Any) -> Mapping[str, Any]:  # of requests
     with requests.Session() as session:
         session.trust_env = False
         reply = session.post(f"{server.url}{path}", timeout=60, **sent)

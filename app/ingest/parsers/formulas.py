@@ -78,7 +78,7 @@ class _Reader(latex2text.LatexNodes2Text):  # type: ignore[misc]  # pylatexenc h
             text += part
         return text
 
-    def macro_node_to_text(self, node: Any) -> str:  # noqa: ANN401  # as above
+    def macro_node_to_text(self, node: Any) -> str:  # as above
         name = node.macroname
         found = node.nodeargd.argnlist if node.nodeargd and node.nodeargd.argnlist else []
         arguments = [self.nodelist_to_text([each]) if each else "" for each in found]
@@ -107,7 +107,7 @@ class _Reader(latex2text.LatexNodes2Text):  # type: ignore[misc]  # pylatexenc h
         return f"{grouped(above)}/{grouped(below)}"
 
 
-def _name(node: Any) -> str:  # noqa: ANN401
+def _name(node: Any) -> str:
     """Return the name of a macro; nothing of other nodes."""
     return str(getattr(node, "macroname", ""))
 

@@ -577,6 +577,6 @@ def rewrite_shares(sql: Connection, doc_id: str, change: Callable[[Record], Reco
         sql.execute(update(shares).where(shares.c.id == share_id).values(record=record))
 
 
-def _share(row: Any) -> Share:  # noqa: ANN401  # a row of SQLAlchemy
+def _share(row: Any) -> Share:  # a row of SQLAlchemy
     record = json.loads(row.record)
     return Share(row.id, row.answer_id, str(record["question"]), row.created_at, record)

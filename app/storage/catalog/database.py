@@ -29,7 +29,7 @@ class Cursor(Protocol):
     """The part of a driver's cursor that reads need."""
 
     # each driver returns its own cursor
-    def execute(self, query: str, values: Sequence[object] = ..., /) -> Any:  # noqa: ANN401
+    def execute(self, query: str, values: Sequence[object] = ..., /) -> Any:
         """Run a statement; rows are read from the result."""
 
 

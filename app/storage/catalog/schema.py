@@ -450,7 +450,9 @@ def add(sql: Connection, table: Table, row: Mapping[str, object]) -> None:
 
 
 @cache
-def _on_conflict(dialect: str, table: Table, columns: frozenset[str], *, adds: bool) -> Any:  # noqa: ANN401  # each dialect has an Insert of its own
+def _on_conflict(
+    dialect: str, table: Table, columns: frozenset[str], *, adds: bool
+) -> Any:  # each dialect has an Insert of its own
     insert = importlib.import_module(f"sqlalchemy.dialects.{dialect}").insert(table)
     changed = [c for c in table.c if not c.primary_key and c.name in columns]
     new = {

@@ -74,7 +74,7 @@ def sample_size(expected: int) -> int:
     return min(MOST_SAMPLED, SAMPLE_PER_LIST * lists_for(expected), expected)
 
 
-def learnt_from(sample: FloatArray, lists: int) -> Any:  # noqa: ANN401  # faiss has no types
+def learnt_from(sample: FloatArray, lists: int) -> Any:  # faiss has no types
     """Return an empty index whose lists suit a sample, float32 `[n, dim]`, norm 1."""
     dimension = sample.shape[1]
     centres = faiss.IndexFlatL2(dimension)
@@ -90,7 +90,7 @@ def learnt_from(sample: FloatArray, lists: int) -> Any:  # noqa: ANN401  # faiss
 class Collection:
     """The vectors of one build, in memory; searches go on while it is written."""
 
-    def __init__(self, index: Any = None) -> None:  # noqa: ANN401
+    def __init__(self, index: Any = None) -> None:
         """Hold what a file had; nothing without an index of faiss."""
         self._index = index
         self._writing = threading.Lock()
@@ -178,7 +178,7 @@ class Collection:
             found = self._index.search(asked, most, params=parameters)[1][0]
         return [int(chunk_id) for chunk_id in found if chunk_id >= 0]
 
-    def _parameters(self, n: int) -> Any:  # noqa: ANN401
+    def _parameters(self, n: int) -> Any:
         if not self._learnt:
             return None
         lists = int(self._index.nlist)
@@ -279,7 +279,7 @@ class FaissStore(VectorStore):
             held.flush(lambda index: self._write(collection, index))
         return True
 
-    def _write(self, collection: str, index: Any) -> None:  # noqa: ANN401
+    def _write(self, collection: str, index: Any) -> None:
         temporary = self.path / f"{quote(collection, safe='')}{_TEMPORARY}"
         try:
             with disk_errors(self.path):
@@ -364,7 +364,7 @@ class FaissStore(VectorStore):
             ) from exc
 
 
-def _read(path: Path) -> Any:  # noqa: ANN401
+def _read(path: Path) -> Any:
     """Return the index of a file.
 
     Raises:

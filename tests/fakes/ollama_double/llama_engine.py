@@ -195,12 +195,12 @@ def _spelled(raw: bytes) -> str:
     return raw.decode("utf-8", "replace")
 
 
-def _special(llama: Any, key: str) -> str:  # noqa: ANN401  # of a package without types
+def _special(llama: Any, key: str) -> str:  # of a package without types
     identity = llama.metadata.get(key)
     return _spelled(llama.detokenize([int(identity)], special=True)) if identity is not None else ""
 
 
-def _grammar(wanted: object) -> Any:  # noqa: ANN401  # of a package without types
+def _grammar(wanted: object) -> Any:  # of a package without types
     if wanted is None:
         return None
     if wanted == "json":

@@ -524,7 +524,7 @@ def test_a_request_that_a_shutdown_cuts_short_is_a_503_that_says_so() -> None:
 # ----------------------------------------------------------------------------------------------
 
 
-def _call(app: ASGIApp, **request: Any) -> list[Message]:  # noqa: ANN401  # handed on as it is
+def _call(app: ASGIApp, **request: Any) -> list[Message]:  # handed on as it is
     return asyncio.run(_call_async(app, **request))
 
 

@@ -26,7 +26,9 @@ from app.settings import Settings
 ROOT = Path(__file__).parents[3]
 
 
-def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:  # noqa: ANN401  # click's own types
+def commands(
+    group: Any, path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], Any]]:  # click's own types
     """Yield every command that does something, with the words that lead to it."""
     for name, command in group.commands.items():
         if hasattr(command, "commands"):
@@ -48,7 +50,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
     return 0
 
 
-def example_of(command: Any) -> list[str]:  # noqa: ANN401  # click's own types
+def example_of(command: Any) -> list[str]:  # click's own types
     """Return the words of the example in a command's help."""
     lines = [
         line.strip() for line in command.help.splitlines() if line.strip().startswith("Example: ")
@@ -60,7 +62,7 @@ def example_of(command: Any) -> list[str]:  # noqa: ANN401  # click's own types
 @pytest.mark.parametrize(
     ("path", "command"), COMMANDS, ids=[" ".join(path) for path, _ in COMMANDS]
 )
-def test_every_example_is_a_command_line_that_parses(path: tuple[str, ...], command: Any) -> None:  # noqa: ANN401
+def test_every_example_is_a_command_line_that_parses(path: tuple[str, ...], command: Any) -> None:
     program, *words = example_of(command)
     assert program == "documind"
     assert tuple(words[: len(path)]) == path
