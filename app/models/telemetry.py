@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from importlib.metadata import version
 from typing import Self
 
@@ -105,12 +106,12 @@ def otlp_exporter(endpoint: str) -> SpanExporter:
         InvalidInput: The extra is not installed; the message says how to install it.
     """
     try:
-        # the extra `otel`
-        from opentelemetry.exporter.otlp.proto.http import trace_exporter  # noqa: PLC0415
+        otlp = import_module("opentelemetry.exporter.otlp.proto.http.trace_exporter")
     except ImportError as exc:
         raise InvalidInput(
             "OTEL_EXPORTER_OTLP_ENDPOINT is set but its exporter is not installed; run: pip install"
             f" opentelemetry-exporter-otlp-proto-http=={version('opentelemetry-sdk')}"
         ) from exc
     address = f"{endpoint.rstrip('/')}/v1/traces"
-    return trace_exporter.OTLPSpanExporter(endpoint=address, timeout=EXPORT_TIMEOUT_S)
+    made: SpanExporter = otlp.OTLPSpanExporter(endpoint=address, timeout=EXPORT_TIMEOUT_S)
+    return made
