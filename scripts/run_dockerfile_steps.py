@@ -130,26 +130,22 @@ def perform(build: Build, stage: Stage) -> None:
     }
     for one in stage.instructions:
         started = time.monotonic()
-        if one.name in DONE:
-            DONE[one.name](build, one)
+        match one.name:
+            case "WORKDIR":
+                build.workdir /= one.text
+                build.place(".").mkdir(parents=True, exist_ok=True)
+            case "ENV":  # build arguments are empty
+                for name, value in one.pairs().items():
+                    known = value.replace("${PATH}", build.env["PATH"])
+                    build.env[name] = build.here(re.sub(r"\$\{\w+\}", "", known))
+            case "VOLUME":
+                build.place(one.text).mkdir(parents=True, exist_ok=True)
+            case "COPY":
+                copy(build, one)
+            case "RUN":
+                run(build, one)
         if one.name in {"RUN", "COPY"}:
             print(f"  {time.monotonic() - started:6.1f} s  {one.name} {one.text}", flush=True)
-
-
-def change_directory(build: Build, one: Instruction) -> None:
-    build.workdir /= one.text
-    build.place(".").mkdir(parents=True, exist_ok=True)
-
-
-def set_environment(build: Build, one: Instruction) -> None:
-    """Do an ENV; build arguments are empty."""
-    for name, value in one.pairs().items():
-        known = value.replace("${PATH}", build.env["PATH"])
-        build.env[name] = build.here(re.sub(r"\$\{\w+\}", "", known))
-
-
-def make_volume(build: Build, one: Instruction) -> None:
-    build.place(one.text).mkdir(parents=True, exist_ok=True)
 
 
 def run(build: Build, one: Instruction) -> None:
@@ -160,15 +156,6 @@ def run(build: Build, one: Instruction) -> None:
     own(build.root)
     if build.run(["/bin/sh", "-c", one.text]).wait() != 0:
         fail(f"RUN {one.text}")
-
-
-DONE = {
-    "WORKDIR": change_directory,
-    "COPY": copy,
-    "ENV": set_environment,
-    "VOLUME": make_volume,
-    "RUN": run,
-}
 
 
 def prepare(base: Path, python: str) -> Build:

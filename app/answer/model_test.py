@@ -32,6 +32,7 @@ from app.answer.writing import (
 )
 from app.core.cancel import CancelToken
 from app.core.errors import InvalidInput, ProviderError
+from app.core.forms import AS_JSON
 from app.core.ports import Generator
 from app.core.trace import Trace
 from app.core.types import (
@@ -155,12 +156,16 @@ class ModelReply:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Outcomes of all questions with one prompt; median times in seconds."""
+    """Outcomes of the built-in questions with one prompt; median times in seconds."""
 
+    __pydantic_config__ = AS_JSON
     asked: int
     right: int
+    """Right by the model's own words; a question without an answer is refused."""
     cited: int
+    """Some of the model's words are supported and carry a mark that holds."""
     own_marks: int
+    """The model wrote such a mark itself."""
     refused_rightly: int
     refused_wrongly: int
     loops: int

@@ -20,9 +20,9 @@ from urllib.parse import quote_plus
 from pydantic import BeforeValidator
 
 from app.answer.options import AnswerOptions
-from app.core.ids import web_link
+from app.core.forms import AS_JSON, from_json, json_values
+from app.core.links import WebLink
 from app.core.types import (
-    AS_JSON,
     Answer,
     AnswerStatus,
     Band,
@@ -41,7 +41,6 @@ from app.core.types import (
     TraceReport,
     Usage,
 )
-from app.core.vocabulary import from_json, json_values
 from app.storage.catalog.answers import AnswerStore
 
 # Passages as JSON: a hit of a search, a numbered source of an answer.
@@ -49,14 +48,10 @@ from app.storage.catalog.answers import AnswerStore
 PREVIEW_CHARACTERS = 1000
 """A chunk of the default size is shown whole: a client can judge it without a second request."""
 
-WebLink = Annotated[str | None, BeforeValidator(web_link)]
-"""The address that a document names, where a browser opens it on the web; null for anything
-else."""
-
 root_path: ContextVar[str] = ContextVar("root_path", default="")
 """The path under which a proxy serves the page of a request (ROOT_PATH)."""
 
-_OF_DOCUMENT = ("doc_id", "duplicate_of", "title", "filename", "authors", "year", "flags")
+_OF_DOCUMENT = "doc_id duplicate_of title filename sample authors year source_url flags".split()
 _OF_CHUNK = ("revision", "library", "section", "page", "start", "end")
 _VALUES = attrgetter(*(one.name for one in fields(Signals)))
 
@@ -101,12 +96,10 @@ class PassageRecord:
         return cls(
             **{name: getattr(document, name) for name in _OF_DOCUMENT},
             **{name: getattr(chunk, name) for name in _OF_CHUNK},
-            sample=document.is_sample,
             chunk_index=chunk.ordinal,
             band=hit.band,
             score=round(hit.score, 6),
             signals=Signals(*map(_rounded, _VALUES(hit.signals))),
-            source_url=web_link(document.source_url),
             view_url=view_url(hit),
             **more,
         )

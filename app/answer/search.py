@@ -377,7 +377,7 @@ class Targets:
         """Return the one document of a person's own that there is; else none."""
         scope = libraries(question.library)
         found = [one for library in scope for one in self.catalog.documents(library, limit=1000)[0]]
-        own = [one for one in found if not one.is_sample] or found
+        own = [one for one in found if not one.sample] or found
         return tuple(own) if len(own) == 1 else ()
 
 

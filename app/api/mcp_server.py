@@ -25,7 +25,7 @@ from app.answer.records import AnswerRecord, view_of
 from app.api.deps import Door, Edge
 from app.api.middleware.access import ANYONE, caller_of, changed
 from app.api.routes import documents, questions
-from app.api.routes.documents import DocumentPage, DocumentReply
+from app.api.routes.documents import DocumentPage
 from app.api.routes.ingest import submitted
 from app.api.schemas.base import IngestResponse, Reply, Tolerant
 from app.api.schemas.questions import (
@@ -41,9 +41,9 @@ from app.api.streaming import Pump, finals, last_item, settled
 from app.client import as_text
 from app.core.access import Caller, KeyScope
 from app.core.errors import Busy, DocuMindError, InvalidInput, NotFound, TooLarge
+from app.core.forms import form, json_values
 from app.core.labels import MOST_LABEL_CHARACTERS, MOST_TAGS, Condition
-from app.core.types import CheckReport, Document, Job, Library, LibraryName, Mode, Scope
-from app.core.vocabulary import form, json_values
+from app.core.types import CheckReport, Document, Heading, Job, Library, LibraryName, Mode, Scope
 from app.ingest.names import display_name, source_key
 from app.jobs.runner import IngestPayload, UploadedFile, has_text, report_of
 
@@ -152,22 +152,13 @@ class AddArguments(Tolerant):
     library: LibraryName = "papers"
 
 
-class OutlineEntry(Reply):
-    """A heading; its section runs to the next one of its level or higher."""
-
-    level: int
-    title: str
-    start: int
-    end: int
-
-
 class OutlineReply(Reply):
     """The headings of a document, in order."""
 
     doc_id: str
     title: str
     characters: int
-    headings: list[OutlineEntry]
+    headings: list[Heading]
 
 
 class Place(Reply):
@@ -189,7 +180,7 @@ class GrepReply(Reply):
 class ReadReply(Reply):
     """A part of a document's text."""
 
-    document: DocumentReply
+    document: Document
     text: str
     start: int
     end: int
@@ -415,7 +406,7 @@ def _outline(at: At, asked: OfDocument) -> types.CallToolResult:
         doc_id=document.doc_id,
         title=document.title,
         characters=document.characters,
-        headings=[OutlineEntry.model_validate(one) for one in headings],
+        headings=list(headings),
     )
     lines = [f"{'  ' * (one.level - 1)}{one.title} (at {one.start})" for one in found.headings]
     return _told("\n".join(lines) or "It has no headings.", found)
@@ -451,7 +442,7 @@ def _read(at: At, asked: ReadArguments) -> types.CallToolResult:
     catalog, library = at.services.catalog, document.library
     span = catalog.text(library, document.doc_id, asked.start, end)
     more = f"\n\n(characters {span.start} to {span.end} of {span.length})"
-    found = ReadReply(document=DocumentReply.model_validate(document), **asdict(span))
+    found = ReadReply(document=document, **asdict(span))
     return _told(f"# {document.title}{_warning(document.flags)}\n\n{span.text}{more}", found)
 
 

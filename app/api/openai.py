@@ -57,6 +57,7 @@ from app.api.streaming import (
 )
 from app.core.cancel import CancelToken
 from app.core.errors import InvalidInput, NotFound
+from app.core.forms import json_values
 from app.core.ports import Embedder
 from app.core.types import (
     Answer,
@@ -74,7 +75,6 @@ from app.core.types import (
     TokenEvent,
     Usage,
 )
-from app.core.vocabulary import json_values
 from app.generation.citations import MARK
 
 ChatTask = Literal["title", "tags", "follow_ups", "queries"]

@@ -27,6 +27,7 @@ from app.api.metrics import Measured
 from app.api.schemas.questions import QueryResponse
 from app.core.cancel import CancelToken
 from app.core.errors import Busy, Cancelled, DocuMindError
+from app.core.forms import form, json_values
 from app.core.types import (
     Answer,
     AnswerEvent,
@@ -39,7 +40,6 @@ from app.core.types import (
     SourcesEvent,
     TokenEvent,
 )
-from app.core.vocabulary import form, json_values
 from app.jobs.runner import JobRunner, is_finished
 
 _LONG_S = 3600.0

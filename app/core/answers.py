@@ -7,10 +7,9 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Literal, NamedTuple
 
 from app.core.documents import Heading, Passage
+from app.core.forms import AS_JSON, DESCRIBED, WITHIN
 from app.core.labels import Condition, fold
 from app.core.vocabulary import (
-    AS_JSON,
-    WITHIN,
     AnswerStatus,
     Band,
     CitedBy,
@@ -83,6 +82,7 @@ class Scored(NamedTuple):
 class Signals:
     """Values of each step for a hit; None if a step did not see it."""
 
+    __pydantic_config__ = AS_JSON
     dense: float | None = None
     """Cosine distance, [0, 2]."""
     bm25: float | None = None
@@ -159,6 +159,7 @@ class Usage:
     None if it does not. Durations in seconds.
     """
 
+    __pydantic_config__ = AS_JSON
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     prompt_seconds: float | None = None
@@ -223,6 +224,7 @@ class ContextTrace:
     `used`, `trimmed` and `dropped` list evidence numbers.
     """
 
+    __pydantic_config__ = AS_JSON
     budget: int
     planned: int
     seen: int | None
@@ -283,6 +285,7 @@ class Citation:
     `support` is in [0, 1].
     """
 
+    __pydantic_config__ = DESCRIBED
     n: int
     start: int
     end: int
@@ -340,6 +343,7 @@ class Question:
 class Quote:
     """Sentences quoted from documents, with citations; no model wrote them."""
 
+    __pydantic_config__ = AS_JSON
     text: str
     sentences: tuple[Sentence, ...]
     leads: bool

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from app.core.forms import AS_JSON, WITHIN
 from app.core.labels import NO_LABELS, Labels, Value
-from app.core.vocabulary import SAMPLE_PREFIX, FloatArray, Library
+from app.core.links import WebLink
+from app.core.vocabulary import FloatArray, Library
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,22 +242,39 @@ class WriteResult:
     """Keys of own metadata whose values are of another kind than the key."""
 
 
+OUT_OF_REACH = (
+    "exports and backups made before",
+    "copies of the data directory, and snapshots of the file system or the disk",
+    "where DATABASE_URL is set: PostgreSQL's write-ahead log until it is recycled, and its dumps"
+    " and standbys",
+    "what a hosted provider was sent, where one was used",
+    "names of files in the list of finished jobs, until those are forgotten",
+)
+"""What a purge cannot change; shown with every deletion and purge."""
+
+
 @dataclass(frozen=True, slots=True)
 class DeleteResult:
-    """Counts of what a deletion removed, by kind."""
+    """Counts of what a deletion removed."""
 
+    __pydantic_config__ = AS_JSON
     doc_id: str
     chunks: int
     vectors: int
     originals: int
     quotes_blanked: int
+    """Number of its quotes removed from stored answers."""
     purged: bool
+    """False while the grace period runs."""
+    out_of_reach: tuple[str, ...] = OUT_OF_REACH
+    """Copies that no deletion and no purge can remove."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A live document as lists and sources show it."""
+    """A live document."""
 
+    __pydantic_config__ = AS_JSON
     doc_id: str
     library: Library
     source_key: str
@@ -265,14 +284,14 @@ class Document:
     authors: tuple[str, ...]
     year: int | None
     type: str
-    """A `DocumentType`."""
     state: Literal["live", "deleted"]
     characters: int
     pages: int
     chunks: int
     embedded: int
+    """Chunks that have a vector."""
     duplicate_of: str | None
-    source_url: str | None
+    source_url: WebLink
     licence: str | None
     added_at: str
     updated_at: str
@@ -282,32 +301,31 @@ class Document:
     flags: tuple[str, ...] = ()
     """Findings at ingest that a reader should see, for example `override`, `stripped:12`."""
     language: str = ""
-    """ISO 639-1; empty: unknown, treated as English."""
-    other_titles: str = ""
+    """ISO 639-1; empty: unknown, its words are stemmed as English ones."""
+    other_titles: str = field(default="", metadata=WITHIN)
     """Under which else it is known, one a line."""
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, Value] = field(default_factory=dict, hash=False)
-    """Own metadata, by key."""
+    """Own metadata by key: a text, a number, or a date as YYYY-MM-DD."""
+    sample: bool = False
+    """The document came with the program."""
 
     @property
     def titles(self) -> str:
         """Return everything that the document is called, as a question may call it."""
         return f"{self.title}\n{self.other_titles}" if self.other_titles else self.title
 
-    @property
-    def is_sample(self) -> bool:
-        return self.doc_id.startswith(SAMPLE_PREFIX)
-
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A stored chunk of one revision."""
+    """A unit of the index: always text[start:end] of the document."""
 
-    chunk_id: int
-    doc_id: str
-    library: Library
-    revision: int
-    ordinal: int
+    __pydantic_config__ = AS_JSON
+    chunk_id: int = field(metadata=WITHIN)
+    doc_id: str = field(metadata=WITHIN)
+    library: Library = field(metadata=WITHIN)
+    revision: int = field(metadata=WITHIN)
+    ordinal: int = field(metadata={"alias": "index"})
     start: int
     end: int
     section: str
@@ -442,16 +460,14 @@ class LedgerPage:
 
 @dataclass(frozen=True, slots=True)
 class LedgerSummary:
-    """A source's account: `articles` is always the sum of the others."""
+    """The account: `articles` is the sum of the others."""
 
+    __pydantic_config__ = AS_JSON
+    articles: int
     indexed: int
     redirects: int
-    skipped: Mapping[str, int] = field(default_factory=dict)
+    skipped: Mapping[str, int]
     """Counts by reason."""
-
-    @property
-    def articles(self) -> int:
-        return self.indexed + self.redirects + sum(self.skipped.values())
 
 
 STATE_DIMENSION = 384

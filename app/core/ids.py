@@ -13,7 +13,6 @@ from dataclasses import asdict
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import platformdirs
 
@@ -161,36 +160,3 @@ def is_loopback(name: str) -> bool:
         return ipaddress.ip_address(name).is_loopback
     except ValueError:
         return False
-
-
-_WEB = re.compile(r"https?://[^\s\x00-\x20\x7f<>\"\\^`{|}]+", re.IGNORECASE)
-"""No white space, and none of the characters that a URL carries only in percent-encoding (RFC
-3986, section 2)."""
-_HOST = re.compile(r"[\w.\-]+|\[?[0-9a-f:.]+\]?", re.IGNORECASE)
-
-
-def web_link(url: str | None) -> str | None:
-    """Return a URL of http or https with a host, as it is; None for anything else."""
-    if url is None or _WEB.fullmatch(url) is None:
-        return None
-    try:
-        parts = urlsplit(url)
-        valid = (
-            parts.hostname is not None
-            and _HOST.fullmatch(parts.hostname) is not None
-            and (parts.port or 1) > 0
-        )
-    except ValueError:  # a port that is none, brackets that do not close
-        return None
-    return url if valid else None
-
-
-OUT_OF_REACH = (
-    "exports and backups made before",
-    "copies of the data directory, and snapshots of the file system or the disk",
-    "where DATABASE_URL is set: PostgreSQL's write-ahead log until it is recycled, and its dumps"
-    " and standbys",
-    "what a hosted provider was sent, where one was used",
-    "names of files in the list of finished jobs, until those are forgotten",
-)
-"""What a purge cannot change; shown with every deletion and purge."""

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from app.core.answers import Notice
-from app.core.vocabulary import AS_JSON, WITHIN
+from app.core.forms import AS_JSON, WITHIN
 
 
 @dataclass(frozen=True, slots=True)
 class HostStatus:
-    """A host that models run on, and whether it answers."""
+    """A host that models run on."""
 
+    __pydantic_config__ = AS_JSON
     name: str
     url: str
     reachable: bool
@@ -22,14 +23,15 @@ class HostStatus:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingState:
-    """A library's embedder, whether it can be reached, and its replacement."""
+    """The embedder of a library."""
 
+    __pydantic_config__ = AS_JSON
     embedder: str
-    """`provider:model`; of an empty library, the one that it would get now."""
+    """`provider:model`; for an empty library, the one it would use now."""
     reachable: bool
     detail: str = ""
-    """Why it cannot be reached, and the cure; empty when it can."""
-    notices: tuple[Notice, ...] = ()
+    """Why it is unreachable, and the fix."""
+    notices: tuple[Notice, ...] = field(default=(), metadata=WITHIN)
     """What every search of the library says of its vectors."""
 
 

@@ -3,47 +3,10 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
-
-Held = TypeVar("Held")
-AS_JSON = {
-    "use_attribute_docstrings": True,
-    "serialize_by_alias": True,
-    "json_schema_serialization_defaults_required": True,
-}
-"""`__pydantic_config__` of what leaves as JSON: docstrings of fields are OpenAPI's descriptions, an
-alias is the name of the field there. Nothing of pydantic is imported: a parser's child has none."""
-WITHIN = {"exclude": True}
-"""`metadata` of a field that never leaves as JSON."""
-
-
-@cache
-def form(kind: type) -> TypeAdapter[Any]:
-    """Return what reads and writes a type as JSON."""
-    from pydantic import TypeAdapter  # noqa: PLC0415  # a parser's child only packs
-
-    return TypeAdapter(kind)
-
-
-def from_json(kind: type[Held], value: object) -> Held:
-    """Return what JSON holds as a value object; a ValueError where it is of another form."""
-    found: Held = form(kind).validate_python(value)  # type: ignore[arg-type]  # a class hashes
-    return found
-
-
-def json_values(value: object) -> dict[str, Any]:
-    """Return a value object as plain JSON values."""
-    kind: type = type(value)
-    found: dict[str, Any] = form(kind).dump_python(value, mode="json")
-    return found
-
 
 FloatArray = npt.NDArray[np.float32]
 """float32; `[dim]` for one vector, `[n, dim]` for rows. Embeddings have L2 norm 1."""

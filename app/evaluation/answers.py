@@ -108,33 +108,26 @@ def ask_case(
         precision = sum(bool(expected & names) for names in cited) / len(cited)
     if case.keywords:
         coverage = sum(k.casefold() in text for k in case.keywords) / len(case.keywords)
-    wanted = (
-        intent_right,
-        recalled,
-        correct,
-        refused if case.oos else None,
-        not refused if asks else None,
-    )
+    refusal = refused if case.oos else None
+    held = (intent_right, recalled, correct, refusal, not refused if asks else None)
     values: tuple[float | None, ...] = (
-        all(value for value in wanted if value is not None),
+        all(value for value in held if value is not None),
         intent_right,
         recalled,
         correct,
         precision,
         coverage,
-        refused if case.oos else None,
+        refusal,
         refused if asks else None,
         faithfulness(answer) if answered else None,
         judge.share_supported(answer) if judge is not None and answered else None,
     )
     passages = [evidence.hit.passage for evidence in answer.evidence]
     found = RankedPassages.of(passages, ms, answer.trace, answer.confidence)
+    found = replace(found, passages=(ANSWER, *found.passages), texts=(answer.text, *found.texts))
+    named = zip(MEASURES, values, strict=True)
     return QuestionOutcome(
-        replace(found, passages=(ANSWER, *found.passages), texts=(answer.text, *found.texts)),
-        {
-            measure: None if value is None else float(value)
-            for measure, value in zip(MEASURES, values, strict=True)
-        },
+        found, {measure: None if value is None else float(value) for measure, value in named}
     )
 
 

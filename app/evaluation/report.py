@@ -546,15 +546,9 @@ class ReportArchive:
             NotFound: There is no finished report of this id.
         """
         report = self.read(report_id)
-        match kind:
-            case "json":
-                return to_json(report, passages=True)
-            case "md":
-                return to_markdown(report)
-            case "csv":
-                return to_csv(report)
-            case "html":
-                return to_html(report)
+        if kind == "json":
+            return to_json(report, passages=True)
+        return {"md": to_markdown, "csv": to_csv, "html": to_html}[kind](report)
 
     def read(self, report_id: str) -> EvaluationReport:
         """Return a finished report.

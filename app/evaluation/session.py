@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -59,16 +59,8 @@ class PlaceSearch:
             return self._direct(arm, question, top_k)
         ask = self._asks.get(arm.name) or self._asks.setdefault(arm.name, self._place.ask_of(arm))
         start = time.perf_counter()
-        answer = ask(
-            Question(
-                question,
-                self._place.library.value,
-                strategy=arm.strategy,
-                fusion=arm.fusion,
-                retrieve_only=True,
-                top_k=top_k,
-            )
-        )
+        asked = Question(question, self._place.library.value, strategy=arm.strategy)
+        answer = ask(replace(asked, fusion=arm.fusion, retrieve_only=True, top_k=top_k))
         ms = (time.perf_counter() - start) * 1000
         if any(notice.code == "strategy_degraded" for notice in answer.notices):
             self._degraded.add(arm.name)
@@ -108,42 +100,53 @@ class Session:
                 " ONNX files"
             )
         arms = request.arms(self.workshop.options)
-        log = OutcomeLog(log_path)
+        going = _Run(self, request, arms, OutcomeLog(log_path), watch)
         if request.kind == "answers":
-            return self._answers(request, arms, log, watch)
+            return going.answers()
         if request.indexed_apart or request.axes.chunk_size or request.axes.chunker:
-            return self._indexed(request, arms, log, watch)
-        return self._live(request, arms, log, watch)
+            return going.indexed()
+        return going.live()
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """One run of a session."""
+
+    session: Session
+    request: EvaluationBody
+    arms: Sequence[Arm]
+    log: OutcomeLog
+    watch: Watch
+    degraded: set[str] = field(default_factory=set)
+    """Arms whose strategy was degraded for want of a model."""
+
+    @property
+    def workshop(self) -> Workshop:
+        return self.session.workshop
 
     # --- searches
 
-    def _live(
-        self, request: EvaluationBody, arms: Sequence[Arm], log: OutcomeLog, watch: Watch
-    ) -> EvaluationReport:
+    def live(self) -> EvaluationReport:
         """Search a library as it is."""
-        place = self.workshop.live(_library(request))
-        degraded: set[str] = set()
-        search = PlaceSearch(place, degraded)
-        experiment = self._run(request, self._of_library(request, place), arms, search, log, watch)
-        return self._report(request, experiment, place.fingerprint, place.models, degraded)
+        place = self.workshop.live(Library(self.request.library or Library.PUBLIC))
+        search = PlaceSearch(place, self.degraded)
+        experiment = self._experiment(self._of_library(place), self.arms, search)
+        return self._report(experiment, place.fingerprint, place.models)
 
-    def _indexed(
-        self, request: EvaluationBody, arms: Sequence[Arm], log: OutcomeLog, watch: Watch
-    ) -> EvaluationReport:
+    def indexed(self) -> EvaluationReport:
         """Search passages that are indexed for the time of the run, one index at a time."""
+        request = self.request
         if request.collection is not None:
             collection = from_path(Path(request.collection))
         elif request.dataset is not None:
             collection = from_datasets(request.dataset)
         else:
-            place = self.workshop.live(_library(request))
-            collection = with_texts(
-                self._of_library(request, place), place.store.catalog, place.library
-            )
+            own = self.workshop.live(Library(request.library or Library.PUBLIC))
+            collection = with_texts(self._of_library(own), own.store.catalog, own.library)
         arms = sorted(
-            arms, key=lambda arm: (arm.chunking.size or 0, arm.chunking.chunker or "")
+            self.arms, key=lambda arm: (arm.chunking.size or 0, arm.chunking.chunker or "")
         )  # one index after the other
-        degraded: set[str] = set()
+        kept = request.indexed_apart  # one's own texts leave nothing
         open_: dict[Chunking, PlaceSearch] = {}
         with ExitStack() as stack:
 
@@ -153,44 +156,30 @@ class Session:
                     stack.close()
                     place = stack.enter_context(
                         self.workshop.indexed(
-                            collection,
-                            arm.chunking,
-                            watch,
-                            keep_vectors=request.indexed_apart,  # one's own texts leave nothing
+                            collection, arm.chunking, self.watch, keep_vectors=kept
                         )
                     )
-                    open_[arm.chunking] = PlaceSearch(place, degraded)
+                    open_[arm.chunking] = PlaceSearch(place, self.degraded)
                 return open_[arm.chunking](arm, question, top_k)
 
-            experiment = self._run(request, collection, arms, search, log, watch)
-        made = [
-            self.workshop.made_with(chunking)
-            for chunking in dict.fromkeys(arm.chunking for arm in arms)
-        ]
-        fingerprint = ", ".join(name for name, _ in made)
-        return self._report(request, experiment, fingerprint, made[0][1], degraded)
+            experiment = self._experiment(collection, arms, search)
+        cuts = dict.fromkeys(arm.chunking for arm in arms)
+        made = [self.workshop.made_with(chunking) for chunking in cuts]
+        return self._report(experiment, ", ".join(name for name, _ in made), made[0][1])
 
-    def _of_library(self, request: EvaluationBody, place: SearchableIndex) -> Collection:
+    def _of_library(self, place: SearchableIndex) -> Collection:
+        request, catalog, library = self.request, place.store.catalog, place.library
         if request.cases:
-            return from_cases(request.cases, place.store.catalog, place.library)
+            return from_cases(request.cases, catalog, library)
+        lexical = place.store.lexical
         return from_library(
-            place.store.catalog,
-            place.store.lexical,
-            place.library,
-            questions=request.questions,
-            seed=request.seed,
+            catalog, lexical, library, questions=request.questions, seed=request.seed
         )
 
-    def _run(
-        self,
-        request: EvaluationBody,
-        collection: Collection,
-        arms: Sequence[Arm],
-        search: ArmSearch,
-        log: OutcomeLog,
-        watch: Watch,
+    def _experiment(
+        self, collection: Collection, arms: Sequence[Arm], search: ArmSearch
     ) -> Experiment:
-        judged = collection.judged()
+        request, judged = self.request, collection.judged()
         if request.half != "all":
             judged = judged.half(request.half)
         judged = judged.sample(request.questions, request.seed)
@@ -199,118 +188,81 @@ class Session:
                 f"{collection.name!r} has no question with a relevant passage; add documents or"
                 " name another set"
             )
-        counted = _counting(watch, len(arms) * len(judged.questions))
+        counted = self._counting(len(judged.questions))
 
         def remembered(arm: Arm, question: str, top_k: int) -> RankedPassages:
-            known = log.outcome(
+            known = self.log.outcome(
                 arm.name, question, lambda: QuestionOutcome(search(arm, question, top_k))
             )
             counted()
             return known.found
 
         return run(
-            judged,
-            arms,
-            remembered,
-            baseline=request.baseline(arms),
-            seed=request.seed,
-            top_k=request.top_k,
-            resamples=self.resamples,
-        )
+            judged, arms, remembered, baseline=request.baseline(arms), seed=request.seed,
+            top_k=request.top_k, resamples=self.session.resamples,
+        )  # fmt: skip
+
+    def _counting(self, questions: int) -> Callable[[], None]:
+        """Return what is called after each question; the watch is told."""
+        done, total = count(1), len(self.arms) * questions
+        self.watch(0, total, "questions")
+        return lambda: self.watch(next(done), total, "questions")
 
     # --- answers
 
-    def _answers(
-        self, request: EvaluationBody, arms: Sequence[Arm], log: OutcomeLog, watch: Watch
-    ) -> EvaluationReport:
+    def answers(self) -> EvaluationReport:
         """Ask an answer set under each strategy."""
-        cases = request.cases[: request.questions]
+        cases = self.request.cases[: self.request.questions]
         places = {library: self.workshop.live(library) for library in Library}
-        judge = self.judge if request.judge else None
+        judge = self.session.judge if self.request.judge else None
         place = places[Library.PUBLIC]
-        counted = _counting(watch, len(arms) * len(cases))
+        counted = self._counting(len(cases))
         outcomes: list[list[QuestionOutcome]] = []
-        for arm in arms:
+        for arm in self.arms:
             ask = place.ask_of(arm)
             as_asked = Question("", "public", strategy=arm.strategy)
             row = []
             for number, case in enumerate(cases, start=1):
-                row.append(
-                    log.outcome(
-                        arm.name,
-                        f"{number} {case.question}",
-                        partial(ask_case, case, ask, judge=judge, ask_as=as_asked),
-                    )
-                )
+                asking = partial(ask_case, case, ask, judge=judge, ask_as=as_asked)
+                row.append(self.log.outcome(arm.name, f"{number} {case.question}", asking))
                 counted()
             outcomes.append(row)
+        counts = [place.store.catalog.counts(library).documents for library in Library]
         experiment = answers_experiment(
-            "answers",
-            cases,
-            arms,
-            outcomes,
-            seed=request.seed,
-            documents=sum(
-                place.store.catalog.counts(library).documents for library, place in places.items()
-            ),
-            resamples=self.resamples,
-        )
-        fingerprint = ", ".join(
-            f"{library.value} {place.fingerprint}" for library, place in places.items()
-        )
+            "answers", cases, self.arms, outcomes, seed=self.request.seed, documents=sum(counts),
+            resamples=self.session.resamples,
+        )  # fmt: skip
+        made = [f"{library.value} {place.fingerprint}" for library, place in places.items()]
         models = {
             name: digest for place in places.values() for name, digest in place.models.items()
         }
-        missed = request.judge and judge is None
-        return self._report(
-            request,
-            experiment,
-            fingerprint,
-            models,
-            set(),
-            ["No model was there to judge the answers."] if missed else (),
-        )
+        missed = self.request.judge and judge is None
+        remarks = ["No model was there to judge the answers."] if missed else []
+        return self._report(experiment, ", ".join(made), models, remarks)
 
     def _report(
         self,
-        request: EvaluationBody,
         experiment: Experiment,
         fingerprint: str,
         models: Mapping[str, str],
-        degraded: set[str],
         remarks: Sequence[str] = (),
     ) -> EvaluationReport:
+        request, settings = self.request, settings_hash([experiment])
         made = ReportProvenance(
-            self.git_sha, settings_hash([experiment]), fingerprint, dict(models), request.seed
+            self.session.git_sha, settings, fingerprint, dict(models), request.seed
         )
         said = []
-        if degraded:
-            said.append(
-                f"{', '.join(sorted(degraded))}: no model was there, so the baseline searched."
-            )
+        if self.degraded:
+            names = ", ".join(sorted(self.degraded))
+            said.append(f"{names}: no model was there, so the baseline searched.")
         if request.kind != "answers" and not request.cases and not request.indexed_apart:
             said.append(
                 "The questions are the telling words of single sentences of your own documents"
                 " (known items)."
                 " They compare settings; they do not say how good a search is."
             )
-        return report_of(
-            TITLES[request.kind].format(experiment.shown.collection),
-            made,
-            [experiment],
-            [*said, *remarks],
-        )
-
-
-def _counting(watch: Watch, total: int) -> Callable[[], None]:
-    """Return what is called after each question; the watch is told."""
-    done = count(1)
-    watch(0, total, "questions")
-    return lambda: watch(next(done), total, "questions")
-
-
-def _library(request: EvaluationBody) -> Library:
-    return Library(request.library or Library.PUBLIC)
+        title = TITLES[request.kind].format(experiment.shown.collection)
+        return report_of(title, made, [experiment], [*said, *remarks])
 
 
 TITLES = {"retrieval": "Retrieval: {}", "ablation": "Ablation: {}", "answers": "Answers"}

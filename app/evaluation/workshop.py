@@ -33,6 +33,7 @@ from app.ingest.parsers import DirectParser
 from app.ingest.pipeline import IngestPipeline
 from app.retrieval.pipeline import Retriever
 from app.retrieval.request import RetrievalOptions
+from app.retrieval.reranking import LateInteraction
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
 
@@ -83,6 +84,15 @@ class Bench:
     passage_of: dict[str, str]
     """Collection id by doc_id."""
     fingerprint: str
+    encoder: PassageEncoder | None = None
+
+    def retriever(self, options: RetrievalOptions) -> Retriever:
+        """Return a retriever, with late interaction where the passages have codes."""
+        late = LateInteraction(self.store.codes, self.encoder) if self.encoder else None
+        store = self.store
+        return Retriever(
+            store.catalog, store.vectors, store.lexical, self.embedder, options, late=late
+        )
 
 
 @contextmanager
@@ -132,7 +142,7 @@ def bench(
             CodeBackfill(
                 store.codes, encoder, store.catalog, ingest.late_interaction_max_chunks
             ).run(library)
-        yield Bench(store, embedder, passage_of, fingerprint8(fingerprint))
+        yield Bench(store, embedder, passage_of, fingerprint8(fingerprint), encoder)
 
 
 EmbedderOf = Callable[[Library], Embedder | None]

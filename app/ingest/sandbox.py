@@ -30,8 +30,9 @@ from typing import Any, Self
 
 from app.core.cancel import CancelToken
 from app.core.errors import Busy, Cancelled, DocuMindError, InputError, Unreadable, error_classes
+from app.core.forms import from_json
 from app.core.labels import found_labels
-from app.core.types import PageBoxes, PageText, PageWords, ParsedDocument, from_json
+from app.core.types import PageBoxes, PageText, PageWords, ParsedDocument
 from app.ingest.names import IngestOptions
 
 # Exchange frames of a JSON header and a body between server and parsing child.

@@ -675,7 +675,7 @@ def remove_samples(catalog: Catalog, writer: CatalogIndexWriter) -> dict[Library
         names: list[str] = []
         while True:
             page, cursor = catalog.documents(library, cursor=cursor, limit=500)
-            names += [document.doc_id for document in page if document.is_sample]
+            names += [document.doc_id for document in page if document.sample]
             if cursor is None or len(names) == catalog.counts(library).samples:
                 break
         removed[library] = 0

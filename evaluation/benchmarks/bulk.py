@@ -20,10 +20,13 @@ import numpy as np
 import tantivy
 
 from app.core.trace import Trace
-from app.core.types import EmbedderIdentity, Fingerprint, FloatArray, Library
+from app.core.types import FloatArray, Library
 from app.core.vectors import l2_normalise
+from app.ingest.embedding import fingerprint_of
+from app.ingest.names import IngestOptions
 from app.ingest.parsers.wikitext import parse_wikitext
 from app.ingest.sources.dumps import XmlDump
+from app.models.minilm import MiniLmEmbedder
 from app.retrieval.pipeline import Retriever
 from app.retrieval.request import RetrievalOptions, SearchRequest
 from app.storage.options import IndexOptions
@@ -60,11 +63,13 @@ _MEMORY_MB = 2 * 1024**3 / 1e6
 
 
 class RandomEmbedder:
-    """Random unit vectors: they cost what real ones cost; only speed is measured."""
+    """Random unit vectors: they cost what real ones cost; only speed is measured.
 
-    identity = EmbedderIdentity("bench", "random", "0", DIMENSION, 256)
+    They are said to be the server's own: one that is started in between embeds some chunks.
+    """
 
     def __init__(self) -> None:
+        self.identity = MiniLmEmbedder(threads=1).identity
         self._rng = np.random.default_rng(11)
 
     def embed_passages(self, texts: Sequence[str]) -> FloatArray:
@@ -117,8 +122,7 @@ def lexical(path: Path, _: Path, __: int) -> Figures:
 def embed(path: Path, _: Path, vectors: int) -> Figures:
     """Give `vectors` chunks a random unit vector and bring the projections up."""
     embedder = RandomEmbedder()
-    one = embedder.identity
-    made_by = Fingerprint(one.model, one.digest, DIMENSION, "", "", "bench", "en_stem")
+    made_by = fingerprint_of(embedder.identity, IngestOptions())
     with IndexStore(index_options(path), vector_store="foreground") as store:
         started = time.perf_counter()
         done = give_vectors(store, made_by, vectors, lambda _, n: embedder.embed_passages([""] * n))

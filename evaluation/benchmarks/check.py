@@ -24,7 +24,7 @@ from app.generation.prompts import GenerationOptions
 from app.models.minilm import MiniLmEmbedder
 from app.retrieval.request import RetrievalOptions
 from evaluation.lib.reports import COLLECTIONS, SEED, Line, hash_of, options, write
-from evaluation.lib.workbench import indexed
+from evaluation.lib.workbench import indexed, made_with
 
 LEAST = 1000
 """Sentences a minute that are asked for."""
@@ -57,11 +57,11 @@ def main() -> int:
             began = time.perf_counter()
             report = check()
             a_minute = len(report.sentences) / (time.perf_counter() - began) * 60
-            lines.append(Line(f"{name}: sentences a minute", a_minute, LEAST, "", at_most=False))
+            lines.append(Line(f"{name}: sentences a minute", a_minute, LEAST, at_most=False))
             figures |= {
                 f"{name}: {verdict}": count for verdict, count in asdict(report.counts).items()
             }
-        made = bench.provenance(hash_of(given.sentences))
+        made = made_with(hash_of(given.sentences))
     command = "python -m evaluation.benchmarks.check"
     return write("check", "Speed of checking a text", (), lines, figures, command, made=made)
 

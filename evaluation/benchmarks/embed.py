@@ -100,7 +100,7 @@ def main() -> int:
         one_by_one = partial(embedded_one_by_one, ours)
         figures["ms per question"] = 1000 * seconds_per_text(one_by_one, some, given.rounds)
     what = "smallest cosine of int8 to float32, passages and questions"
-    lines.append(Line(what, min(cosines), LEAST_COSINE, "", at_most=False))
+    lines.append(Line(what, min(cosines), LEAST_COSINE, at_most=False))
     remarks = [f"ONNX Runtime {onnxruntime.__version__}, a thread per core."]
     return write("embed", "The embedded model", remarks, lines, figures, "make bench-embed")
 

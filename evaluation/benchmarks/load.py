@@ -121,7 +121,7 @@ def bench_streams(folder: Path, seconds: float) -> Part:
         sum(getattr(run, name) for run in seen[many]) for name in ("sentences", "supported")
     )
     lines = [
-        Line(f"errors of {many} in {ROUNDS} times {seconds:g} s", errors, 0, ""),
+        Line(f"errors of {many} in {ROUNDS} times {seconds:g} s", errors),
         Line(f"added latency per token p95, {many}", quantile(late[many], 0.95), 20.0, "ms"),
     ]
     figures = {
@@ -147,10 +147,10 @@ def bench_over(folder: Path, seconds: float) -> Part:
     broken = sum(n for what, n in over.errors.items() if what.startswith("over"))
     more = f"of {CLIENTS - STREAMS} more clients"
     lines = [
-        Line(f"refused with 503 and Retry-After, {more}", refused, 1, "", at_most=False),
-        Line("answered otherwise than 200 or 503", odd, 0, ""),
+        Line(f"refused with 503 and Retry-After, {more}", refused, 1, at_most=False),
+        Line("answered otherwise than 200 or 503", odd),
         Line("longest wait for a refusal or an answer's beginning", max(over.waited_s), 1.0, "s"),
-        Line("connections over the cap that broke", broken, 0, ""),
+        Line("connections over the cap that broke", broken),
     ]
     return lines, {
         "clients over the cap, wait p50 ms": quantile(over.waited_s, 0.5) * 1000,
@@ -208,7 +208,7 @@ def bench_loop(folder: Path, seconds: float) -> Part:
     what = f"event-loop gap p99.9 during a bulk run and {rounds} PDFs of {PDF_PAGES} pages"
     lines = [
         Line(what, quantile(stretches[""], 0.999), 50, "ms"),
-        Line("bulk run done", float(state == "done"), 1, "", at_most=False),
+        Line("bulk run done", float(state == "done"), 1, at_most=False),
     ]
     figures = {
         f"event-loop gap {name} ms{when}": quantile(found, share)

@@ -24,7 +24,7 @@ from app.models.embedding import RememberedEncoder
 from app.models.minilm import MiniLmEmbedder
 from app.retrieval.request import RetrievalOptions
 from evaluation.lib.reports import COLLECTIONS, SEED, Line, hash_of, options, say, write
-from evaluation.lib.workbench import indexed
+from evaluation.lib.workbench import indexed, made_with
 from evaluation.studies.extractive import evidence_for
 
 Asked = Sequence[tuple[str, tuple[Evidence, ...]]]
@@ -43,9 +43,9 @@ def main() -> int:
             say(f"{len(questions)} {name} questions")
             asked = [(question.text, evidence_for(bench, question.text)) for question in questions]
             different, found = _compare(asked, embedder.late_encoder())
-            lines.append(Line(f"{name}: questions quoted differently", different, 0, ""))
+            lines.append(Line(f"{name}: questions quoted differently", different))
             figures |= {f"{name}: {key}": value for key, value in found.items()}
-        made = bench.provenance(hash_of(RetrievalOptions(), given.questions))
+        made = made_with(hash_of(RetrievalOptions(), given.questions))
     remark = (
         "Milliseconds to choose the sentences of an answer, retrieval aside, in alternation;"
         " a memory begins empty with each kind."

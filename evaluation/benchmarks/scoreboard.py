@@ -37,9 +37,7 @@ from app.evaluation.workshop import CachedEmbedder, bench
 from app.ingest.names import IngestOptions
 from app.ingest.parsers import DirectParser
 from app.models.minilm import MiniLmEmbedder
-from app.retrieval.pipeline import Retriever
 from app.retrieval.request import RetrievalOptions, SearchRequest
-from app.retrieval.reranking import LateInteraction
 from evaluation.benchmarks.contest import cpu_s, peak_mb, stored_bytes
 from evaluation.lib.fits import area_under_curve
 from evaluation.lib.reports import COLLECTIONS, ROOT, SEED, options, report, say, table, write
@@ -164,13 +162,15 @@ class KnownQuestions:
     """An embedder that has the vectors of the questions already: embedding is no contestant's."""
 
     def __init__(self, inner: Embedder, questions: Sequence[str]) -> None:
+        self._inner = inner
         self._known = {text: inner.embed_query(text) for text in questions}
         self.identity = inner.identity
         self.embed_passages = inner.embed_passages
         self.count_tokens = inner.count_tokens
 
     def embed_query(self, text: str) -> FloatArray:
-        return self._known[text]
+        """Return its vector; retrieval may correct the spelling of a question."""
+        return self._known[text] if text in self._known else self._inner.embed_query(text)
 
 
 def _cut(model: Embedder, texts: Sequence[str]) -> list[str]:
@@ -200,10 +200,7 @@ def take_part(collection: Collection, cache: Path) -> dict[str, object]:
     begun = cpu_s()
     with bench(collection, embedder, ingest=IngestOptions(), encoder=encoder) as opened:
         indexed, store = cpu_s(), opened.store
-        late = LateInteraction(store.codes, encoder)
-        retriever = Retriever(
-            store.catalog, store.vectors, store.lexical, embedder, RetrievalOptions(), late=late
-        )
+        retriever = opened.retriever(RetrievalOptions())
 
         def ask(text: str) -> list[str]:
             request = SearchRequest(text, Library.PUBLIC, top_k=DEPTH, keep_weak=True)

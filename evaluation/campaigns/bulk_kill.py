@@ -226,7 +226,7 @@ def main() -> int:
     same = float(whole == interrupted and whole.documents > 0)
     what = "the set of (article, revision, text hash, chunk spans) and the ledger are the same"
     lines = [
-        Line(what, same, 1, "", at_most=False),
+        Line(what, same, 1, at_most=False),
         Line("duplicates", interrupted.duplicates + whole.duplicates),
         Line("chunks that the index of words lacks or has too many", result.wrong_words),
     ]

@@ -79,8 +79,8 @@ def main() -> int:
                 found = Path(folder) / "report.json"
                 code, counts = knock(server.url, server_key, asked.seconds, asked.examples, found)
                 ready = server.client.ready()["status"] == "ready"
-        lines.append(Line(f"findings, {name} (exit code of schemathesis)", code, 0, ""))
-        lines.append(Line(f"ready afterwards, {name}", float(ready), 1, "", at_most=False))
+        lines.append(Line(f"findings, {name} (exit code of schemathesis)", code))
+        lines.append(Line(f"ready afterwards, {name}", float(ready), 1, at_most=False))
         figures |= {f"{count}, {name}": value for count, value in counts.items()}
     remarks = [
         f"Phases: {PHASES}. Checks: {CHECKS}. {asked.examples} examples per operation, at most"

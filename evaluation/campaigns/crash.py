@@ -592,9 +592,9 @@ def report(tally: Tally, promises: Promises, asked: int, vectors: int) -> int:
     share = tally.kills_in_open_writes / tally.kills
     lines = [
         Line("broken promises", len(tally.broken)),
-        Line("kills", tally.kills, KILLS, "", at_most=False),
-        Line("share of kills in open writes", share, OPEN_SHARE, "", at_most=False),
-        Line("documents acknowledged", acknowledged, ACKNOWLEDGED, "", at_most=False),
+        Line("kills", tally.kills, KILLS, at_most=False),
+        Line("share of kills in open writes", share, OPEN_SHARE, at_most=False),
+        Line("documents acknowledged", acknowledged, ACKNOWLEDGED, at_most=False),
     ]
     figures = {
         "kills": tally.kills,

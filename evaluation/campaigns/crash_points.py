@@ -54,7 +54,7 @@ def main() -> int:
         "crash_points",
         "Every write step can be the last",
         [*REMARKS, *broken[:100]],
-        [Line("broken promises", len(broken), 0, "")],
+        [Line("broken promises", len(broken))],
         figures,
         "make crash-points",
     )

@@ -217,7 +217,9 @@ def main() -> int:
         below = (path.partition("/data")[2].lstrip("/") for path in paths)
         return ", ".join(sorted({shape.sub("*", path) or "DATA_DIR" for path in below})) or "none"
 
-    lines = [Line(f"{name}: on disk", found.holds, 1, "", False) for name, found in results.items()]
+    lines = [
+        Line(f"{name}: on disk", found.holds, 1, at_most=False) for name, found in results.items()
+    ]
     head = ("upload", "writes that count", "files not synced", "directories not synced", "synced")
     rows = [
         (

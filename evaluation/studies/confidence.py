@@ -21,6 +21,7 @@ from app.generation.quote_features import SUFFICIENCY, Floats
 from app.retrieval.request import RetrievalOptions
 from evaluation.lib.fits import area_under_curve, logistic
 from evaluation.lib.reports import COLLECTIONS, hash_of, options, share, table, write
+from evaluation.lib.workbench import made_with
 from evaluation.studies.extractive import (
     ABSENT_TABLES,
     FOREIGN,
@@ -31,7 +32,6 @@ from evaluation.studies.extractive import (
     Weights,
     gather,
     keep,
-    made_with,
     shipped,
 )
 

@@ -22,7 +22,6 @@ import numpy as np
 import numpy.typing as npt
 
 from app.answer.search import with_headings
-from app.core.ids import checkout_sha, fingerprint8
 from app.core.ports import PassageEncoder
 from app.core.text import words
 from app.core.trace import Trace
@@ -36,7 +35,7 @@ from app.evaluation.collections import (
     json_lines,
     strings_of,
 )
-from app.evaluation.report import ReportProvenance
+from app.evaluation.workshop import Bench
 from app.generation.candidates import Candidate, candidates, quotable
 from app.generation.choosing import choose, room_for
 from app.generation.quote_features import (
@@ -50,8 +49,6 @@ from app.generation.quote_features import (
     sufficiency_row,
 )
 from app.generation.quoting import ExtractiveModel, Weighing
-from app.ingest.embedding import fingerprint_of
-from app.ingest.names import IngestOptions
 from app.models.embedding import RememberedEncoder
 from app.models.minilm import MiniLmEmbedder
 from app.retrieval.request import RetrievalOptions, SearchRequest
@@ -67,7 +64,7 @@ from evaluation.lib.reports import (
     table,
     write,
 )
-from evaluation.lib.workbench import Bench, indexed
+from evaluation.lib.workbench import indexed, made_with
 
 COMMAND = "python -m evaluation.studies.extractive --write"
 _QUOTED = 0.8
@@ -447,13 +444,6 @@ def shipped(*, words_only: bool) -> Weights:
     model = ExtractiveModel.load()
     used = model.words_only if words_only else model.with_vectors
     return Weights(used.ranking, used.sufficiency, used.sufficiency_row, words_only)
-
-
-def made_with(settings: str) -> ReportProvenance:
-    """Return what a report over the embedded model's index was made from."""
-    model = MiniLmEmbedder().identity
-    index = fingerprint8(fingerprint_of(model, IngestOptions()))
-    return ReportProvenance(checkout_sha(), settings, index, {model.model: model.digest}, SEED)
 
 
 def keep(**part: object) -> None:

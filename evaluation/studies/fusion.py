@@ -14,15 +14,17 @@ from dataclasses import replace
 
 import numpy as np
 
+from app.core.types import Library
 from app.evaluation.arms import Arm, plain, standard_arms
 from app.evaluation.collections import Collection, from_folder
 from app.evaluation.metrics import RESAMPLES
 from app.evaluation.report import Experiment, report_of, settings_hash, to_html
-from app.evaluation.runner import run
+from app.evaluation.runner import RetrieverSearch, run
+from app.evaluation.workshop import Bench
 from app.models.minilm import MiniLmEmbedder
 from app.retrieval.request import RetrievalOptions
 from evaluation.lib.reports import COLLECTIONS, SEED, options, say, write_arms
-from evaluation.lib.workbench import Bench, indexed
+from evaluation.lib.workbench import indexed, made_with
 
 SETS = ("squad", "cranfield", "pubmedqa", "foreign/clapnq")
 TOP_K = 20
@@ -39,21 +41,17 @@ def main() -> None:
     )
     reported: list[Experiment] = []
     chosen: list[Experiment] = []
-    fingerprint = None
     encoder = MiniLmEmbedder().late_encoder()
     for name in SETS:
         judged = from_folder(given.data / name).judged()
         with indexed(judged, given.cache, encoder) as bench:
-            fingerprint = bench.provenance()
             even = judged.half("even").sample(given.tuning_questions, SEED)
             chosen.append(_compare(bench, even, _tuned(), resamples=200))
             odd = judged.half("odd").sample(given.questions, SEED)
             reported.append(_compare(bench, odd, _reported()))
-    if fingerprint is None:
-        raise SystemExit("no collection was run")
     report = report_of(
         "Fusion: what each step is worth",
-        replace(fingerprint, settings_hash=settings_hash(reported)),
+        made_with(settings_hash(reported)),
         reported,
         (
             "The server's own parser, chunker, index and retriever; one text file per passage,"
@@ -92,16 +90,13 @@ def _reported() -> list[Arm]:
 def _compare(
     bench: Bench, collection: Collection, arms: Sequence[Arm], resamples: int = RESAMPLES
 ) -> Experiment:
-    return run(
-        collection,
-        arms,
-        bench.search(),
-        baseline="rrf",
-        seed=SEED,
-        top_k=TOP_K,
-        resamples=resamples,
-        progress=say,
+    search = RetrieverSearch(
+        lambda arm: bench.retriever(arm.options), Library.PUBLIC, bench.passage_of
     )
+    return run(
+        collection, arms, search, baseline="rrf", seed=SEED, top_k=TOP_K, resamples=resamples,
+        progress=say,
+    )  # fmt: skip
 
 
 def grid(base: RetrievalOptions, axes: Mapping[str, Sequence[object]]) -> Iterator[Arm]:

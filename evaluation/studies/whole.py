@@ -141,8 +141,8 @@ def main() -> None:
         " These questions took part in the choice of weights and rules: other documents show less."
     ]
     lines = [
-        Line("right, of the questions that a file answers", right, LEAST_RIGHT, "", at_most=False),
-        Line("refused, of those that none answers", refused, LEAST_REFUSED, "", at_most=False),
+        Line("right, of the questions that a file answers", right, LEAST_RIGHT, at_most=False),
+        Line("refused, of those that none answers", refused, LEAST_REFUSED, at_most=False),
     ]
     figures = {"refused, of the questions that a file answers": wrongly}
     asked = {str(row["id"]): asdict(reply) for row, reply in zip(rows, found, strict=True)}

@@ -8,8 +8,8 @@ from typing import Any
 
 from app.api.schemas.questions import StoredAnswer
 from app.core.cancel import CancelToken
+from app.core.forms import from_json, json_values
 from app.core.types import LedgerEntry, Library, ModelProfile
-from app.core.vocabulary import from_json, json_values
 from app.generation.prompts import REFUSAL
 from app.models.ollama import PullProgress
 from tests.api.conftest import LIBRARY, Site, site

@@ -9,8 +9,8 @@ import pytest
 
 from app.answer.records import AnswerRecord
 from app.api.schemas.questions import QueryResponse
+from app.core.forms import form, json_values
 from app.core.types import Question
-from app.core.vocabulary import form, json_values
 from tests.api.conftest import LIBRARY, Site, site
 from tests.fakes.files import make_pdf
 

@@ -10,8 +10,8 @@ import pytest
 from app.answer.records import StoredRecord
 from app.core.access import Caller, digest_of
 from app.core.errors import Conflict, NotFound
+from app.core.forms import json_values
 from app.core.types import Answer, Library, Message, Question
-from app.core.vocabulary import json_values
 from app.storage.catalog.answers import AnswerStore, ConversationStore
 from app.storage.catalog.keys import KeyStore
 from app.storage.options import IndexOptions
@@ -313,11 +313,11 @@ def test_a_share_opens_by_its_token_until_it_is_revoked(tmp_path: Path, database
         assert shares.open(token) == made
         assert {one.record["question"] for one in shares.list("a")} == {"Who?", "Where?"}
         assert shares.list("b") == []
-        assert shares.revoke(made.share_id) == made
+        assert shares.revoke(made.id) == made
         with pytest.raises(NotFound):
             shares.open(token)
         with pytest.raises(NotFound):
-            shares.revoke(made.share_id)
+            shares.revoke(made.id)
         assert shares.open(other).record == {"question": "Where?"}
         store.answers.delete("2026-01-01T00:00:00Z")
         assert len(shares.list()) == 1

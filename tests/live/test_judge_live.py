@@ -9,8 +9,9 @@ import pytest
 from app.answer.checking import SecondOpinion
 from app.client import as_markdown
 from app.core.cancel import CancelToken
+from app.core.forms import json_values
 from app.core.ports import Generator
-from app.core.types import CheckReport, json_values
+from app.core.types import CheckReport
 from app.models.ollama import OllamaHost
 from app.models.ollama_adapters import OllamaGenerator
 from app.models.retries import CallSlots

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote
 
 from fastapi import APIRouter, HTTPException, Path, Query, Response
 from pydantic import Field, StringConstraints
 from starlette.responses import FileResponse
 
-from app.answer.records import WebLink
 from app.api.deps import Composition, OneLibrary, SeenLibrary, needs, needs_all
 from app.api.errors import declared
 from app.api.schemas.base import Reply, Request
 from app.api.schemas.questions import FilterFields, OwnValue, Tag, Year
 from app.core.errors import InvalidInput, NotFound
-from app.core.ids import OUT_OF_REACH
 from app.core.labels import MOST_LABEL_CHARACTERS, MOST_TAGS
-from app.core.types import Filters, Labels, Library, Metadata, PageBoxes, TextSpan, Value
+from app.core.types import (
+    Chunk,
+    DeleteResult,
+    Document,
+    Filters,
+    Labels,
+    Library,
+    Metadata,
+    PageBoxes,
+    TextSpan,
+)
 from app.ingest.names import page_texts
 
 if TYPE_CHECKING:
@@ -32,48 +40,10 @@ LanguageCode = Annotated[str, StringConstraints(pattern="^[a-z]{2}$")]
 """ISO 639-1."""
 
 
-class DocumentReply(Reply):
-    """A live document."""
-
-    doc_id: str
-    library: Library
-    source_key: str
-    filename: str
-    title: str
-    authors: list[str]
-    year: int | None
-    arxiv_id: str | None
-    type: str
-    sha256: str
-    revision: int
-    state: Literal["live", "deleted"]
-    characters: int
-    pages: int
-    chunks: int
-    embedded: int = Field(description="chunks that have a vector")
-    duplicate_of: str | None
-    source_url: WebLink
-    licence: str | None
-    has_original: bool
-    flags: list[str] = Field(description="findings at ingest a reader should see")
-    language: str = Field(
-        description="ISO 639-1; empty: unknown, its words are stemmed as English ones"
-    )
-    sample: bool = Field(
-        validation_alias="is_sample", description="the document came with the program"
-    )
-    tags: list[str]
-    metadata: dict[str, Value] = Field(
-        description="own metadata by key: a text, a number, or a date as YYYY-MM-DD"
-    )
-    added_at: str
-    updated_at: str
-
-
 class DocumentPage(Reply):
     """One page of a library."""
 
-    documents: list[DocumentReply]
+    documents: list[Document]
     next_cursor: str | None = Field(description="pass it as `cursor`; null on the last page")
 
 
@@ -134,7 +104,7 @@ def list_documents(
         library, q, cursor or None, limit, [*filter(None, tag)]
     )
     return DocumentPage(
-        documents=[DocumentReply.model_validate(document) for document in found],
+        documents=list(found),
         next_cursor=following,
     )
 
@@ -155,11 +125,9 @@ async def restore_is_a_post() -> None:
 
 
 @papers_router.get("/papers/{doc_id:path}", **needs("read", "not_found", "conflict"))
-def get_document(services: Composition, library: OneLibrary, doc_id: DocumentName) -> DocumentReply:
+def get_document(services: Composition, library: OneLibrary, doc_id: DocumentName) -> Document:
     """One document."""
-    return DocumentReply.model_validate(
-        services.catalog.document(library, resolve(services, library, doc_id))
-    )
+    return services.catalog.document(library, resolve(services, library, doc_id))
 
 
 @papers_router.patch(
@@ -167,7 +135,7 @@ def get_document(services: Composition, library: OneLibrary, doc_id: DocumentNam
 )
 def correct_document(
     services: Composition, library: OneLibrary, doc_id: DocumentName, correction: DocumentCorrection
-) -> DocumentReply:
+) -> Document:
     """Correct title, authors, year or language; omitted fields stay, `year: null` removes it.
 
     The words of a document are stemmed by the rules of its language. Tags and own metadata change
@@ -179,7 +147,7 @@ def correct_document(
     if labels:
         document = services.writer.label(library, document.doc_id, labels)
     if not given - {"tags", "metadata"}:
-        return DocumentReply.model_validate(document)
+        return document
     metadata = Metadata(
         document.title, document.authors, document.year, document.arxiv_id, document.language
     )
@@ -189,7 +157,7 @@ def correct_document(
     if "year" in given:
         wanted["year"] = correction.year
     metadata = replace(metadata, **wanted)
-    return DocumentReply.model_validate(services.writer.correct(library, document.doc_id, metadata))
+    return services.writer.correct(library, document.doc_id, metadata)
 
 
 labels_router = APIRouter(prefix="/api/v1", tags=["documents"], responses=declared())
@@ -226,20 +194,6 @@ class CollectionList(Reply):
     """Collections by name."""
 
     collections: list[SavedFilter]
-
-
-class Deleted(Reply):
-    """Counts of what a deletion removed."""
-
-    doc_id: str
-    chunks: int
-    vectors: int
-    originals: int
-    quotes_blanked: int = Field(description="number of its quotes removed from stored answers")
-    purged: bool = Field(description="false while the grace period runs")
-    out_of_reach: list[str] = Field(
-        list(OUT_OF_REACH), description="copies that no deletion and no purge can remove"
-    )
 
 
 @labels_router.get("/tags", **needs("read"))
@@ -310,20 +264,17 @@ Grace = Annotated[
 )
 def delete_document(
     services: Composition, library: OneLibrary, doc_id: DocumentName, grace_s: Grace = 0
-) -> Deleted:
+) -> DeleteResult:
     """Delete a document: hide it at once, purge it after the grace period."""
-    gone = services.writer.delete(library, resolve(services, library, doc_id), grace_s)
-    return Deleted.model_validate(gone, from_attributes=True)
+    return services.writer.delete(library, resolve(services, library, doc_id), grace_s)
 
 
 @papers_router.post(
     "/papers/{doc_id}/restore", **needs("write", "not_found", "conflict", "disk_full")
 )
-def restore_document(
-    services: Composition, library: OneLibrary, doc_id: DocumentName
-) -> DocumentReply:
+def restore_document(services: Composition, library: OneLibrary, doc_id: DocumentName) -> Document:
     """Undo a removal within its grace."""
-    return DocumentReply.model_validate(services.writer.restore(library, doc_id))
+    return services.writer.restore(library, doc_id)
 
 
 router = APIRouter(prefix="/api/v1/documents", tags=["documents"], **needs("read"))
@@ -332,23 +283,12 @@ Offset = Annotated[int, Query(ge=0, le=2**31, description="Unicode code points")
 Revision = Annotated[int | None, Query(ge=1, le=2**31, description="null: the live one")]
 
 
-class ChunkReply(Reply):
-    """A unit of the index: always text[start:end] of the document."""
-
-    index: int = Field(validation_alias="ordinal")
-    start: int
-    end: int
-    section: str
-    page: int | None
-    text: str
-
-
 class ChunkList(Reply):
     """Chunks of one revision in order."""
 
     doc_id: str
     revision: int
-    chunks: list[ChunkReply]
+    chunks: list[Chunk]
 
 
 @router.get("/{doc_id}/text", responses=declared("not_found", "conflict"))
@@ -372,9 +312,7 @@ def document_chunks(
     found = resolve(services, library, doc_id)
     chunks = services.catalog.chunks(library, found, revision)
     shown = chunks[0].revision if chunks else services.catalog.document(library, found).revision
-    return ChunkList(
-        doc_id=found, revision=shown, chunks=[ChunkReply.model_validate(chunk) for chunk in chunks]
-    )
+    return ChunkList(doc_id=found, revision=shown, chunks=list(chunks))
 
 
 @router.get(

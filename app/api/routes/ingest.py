@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
@@ -31,9 +30,10 @@ from app.api.schemas.base import Request as RequestModel
 from app.api.streaming import settled
 from app.api.uploads import Upload, UploadReceiver, form_of, received
 from app.core.errors import Conflict, DocuMindError, InvalidInput, NotFound
+from app.core.forms import json_values
 from app.core.labels import labels_from, parse_object, split_tags
 from app.core.text import either
-from app.core.types import Job, JobFile, Labels, Library, LibraryName, json_values
+from app.core.types import Job, JobFile, Labels, LedgerSummary, Library, LibraryName
 from app.ingest.bulk import MissingPolicy
 from app.ingest.names import display_name, source_key
 from app.ingest.sources.dumps import is_part, open_articles, source_name
@@ -43,6 +43,7 @@ from app.jobs.kinds import ARXIV, FETCH, SAMPLES, request_embedding
 from app.jobs.runner import IngestPayload, UploadedFile, has_text, is_finished, report_of
 from app.models.arxiv import base_id
 from app.models.webpage import LONGEST_URL
+from app.storage.catalog.state import FailedFile, SyncedFolder
 
 sync_router = APIRouter(prefix="/api/v1/sync", tags=["ingest"], responses=declared())
 
@@ -68,13 +69,6 @@ class SyncRemoval(RequestModel):
     ]
 
 
-class FailedFile(Reply):
-    """A file of a folder that is no document here, and why."""
-
-    file: Annotated[str, Field(max_length=4096)]
-    reason: Annotated[str, Field(max_length=4096)]
-
-
 class FolderLook(RequestModel):
     """What a sync found in a folder."""
 
@@ -88,54 +82,24 @@ class FolderLook(RequestModel):
     )
 
 
-class SyncedFolder(Reply):
-    """A folder that a library follows."""
-
-    library: LibraryName
-    folder: str
-    documents: int = Field(description="that it sent, and that are still as it sent them")
-    looked_at: str = Field(description="when its files were last compared with the library, UTC")
-    watched: bool = Field(description="changes are followed: the last look was in the last minutes")
-    failed: list[FailedFile]
-
-
 class SyncedFolders(Reply):
     """Folders by library and name."""
 
     folders: list[SyncedFolder]
 
 
-_SILENT = timedelta(minutes=11)
-"""A watch that said nothing for so long has ended: it reports every five minutes."""
-
-
 @sync_router.get("/folders", **needs("read"))
 def list_folders(services: Composition, caller: AtCaller) -> SyncedFolders:
     """List the folders that libraries follow, as their last sync left them."""
-    return SyncedFolders(
-        folders=[
-            SyncedFolder(
-                library=found.library.value,
-                folder=found.folder,
-                documents=found.documents,
-                looked_at=found.looked_at,
-                watched=found.watching
-                and datetime.now(UTC) - datetime.fromisoformat(found.looked_at) < _SILENT,
-                failed=[FailedFile(file=name, reason=reason) for name, reason in found.failed],
-            )
-            for found in services.store.claims.folders()
-            if found.library in caller.libraries
-        ]
-    )
+    found = services.store.claims.folders()
+    return SyncedFolders(folders=[one for one in found if one.library in caller.libraries])
 
 
 @sync_router.put("/folders", **needs("write", "disk_full"))
 def report_folder(services: Composition, caller: AtCaller, look: FolderLook) -> SyncedFolders:
     """Keep what a sync found in a folder, and that it was looked at now."""
-    failed = None if look.failed is None else [(one.file, one.reason) for one in look.failed]
-    services.store.claims.look(
-        caller.library(Library(look.library)), look.folder, watching=look.watching, failed=failed
-    )
+    library = caller.library(Library(look.library))
+    services.store.claims.look(library, look.folder, watching=look.watching, failed=look.failed)
     return list_folders(services, caller)
 
 
@@ -539,15 +503,6 @@ class BulkRequest(RequestModel):
     limit: int | None = Field(None, ge=1, description="embed: at most this many chunks")
 
 
-class LedgerReply(Reply):
-    """The account: `articles` is the sum of the others."""
-
-    articles: int
-    indexed: int
-    redirects: int
-    skipped: dict[str, int] = Field(description="counts by reason")
-
-
 @bulk_router.post(
     "",
     status_code=202,
@@ -592,7 +547,6 @@ def bulk_ledger(
         str | None,
         Query(min_length=1, max_length=200, description="name of one source, for example enwiki"),
     ] = None,
-) -> LedgerReply:
+) -> LedgerSummary:
     """Count the outcomes of all articles, of one library's, or of one source's."""
-    found = services.store.ledger.summary(library, source)
-    return LedgerReply.model_validate(found)
+    return services.store.ledger.summary(library, source)

@@ -16,7 +16,8 @@ from app.api.schemas.base import Flag, Reply, Request
 from app.api.streaming import EventStream, Pump, each, event
 from app.core.access import Caller
 from app.core.errors import Conflict, InvalidInput, NotFound, made_in_data
-from app.core.types import Job, Library, LibraryName, json_values
+from app.core.forms import json_values
+from app.core.types import Job, Library, LibraryName
 from app.evaluation import cases as answer_cases
 from app.evaluation import comparison
 from app.evaluation.arms import EvaluationBody

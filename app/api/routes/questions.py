@@ -45,13 +45,13 @@ from app.api.uploads import UploadReceiver, form_of, received
 from app.client import ReportForm, written
 from app.core.cancel import CancelToken
 from app.core.errors import InvalidInput, NotFound, TooLarge
+from app.core.forms import form, from_json, json_values
 from app.core.languages import DEFAULT
 from app.core.normalisation import normalise
 from app.core.ports import Parser
 from app.core.text import tokenise
 from app.core.trace import Trace, ended_with_block
 from app.core.types import CheckReport, Filters, Hit, Library, Question, Scope
-from app.core.vocabulary import form, from_json, json_values
 from app.ingest.names import display_name
 from app.retrieval.legs import merge
 from app.retrieval.request import Retrieval, SearchRequest

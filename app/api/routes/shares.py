@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import RedirectResponse
 from pydantic import Field
 
-from app.answer.records import StoredRecord, WebLink, root_path
+from app.answer.records import StoredRecord, root_path
 from app.api.deps import AtCaller, Composition, needs_all
 from app.api.errors import declared
 from app.api.middleware.access import changed
 from app.api.schemas.base import Reply
 from app.core.errors import Conflict
+from app.core.forms import from_json, json_values
+from app.core.links import WebLink
 from app.core.types import Quote, Sentence
-from app.core.vocabulary import from_json, json_values
-
-if TYPE_CHECKING:
-    from app.storage.catalog.answers import Share
+from app.storage.catalog.answers import Share
 
 router = APIRouter(prefix="/api/v1", tags=["shares"], responses=declared())
 open_router = APIRouter(tags=["shares"])
@@ -27,25 +26,20 @@ Identity = Annotated[str, Path(min_length=1, max_length=64)]
 _UNLISTED = {"Cache-Control": "no-store", "X-Robots-Tag": "noindex, nofollow"}
 
 
-class ShareReply(Reply):
-    """A link as it is kept; its token is not."""
+class MadeShare(Reply):
+    """A new link, which is shown this once."""
 
     id: str
     answer_id: str
     question: str
     created_at: str
-
-
-class MadeShare(ShareReply):
-    """A new link, which is shown this once."""
-
     path: str = Field(description="what opens the answer, relative to the host")
 
 
 class ShareList(Reply):
     """Links, newest first."""
 
-    shares: list[ShareReply]
+    shares: list[Share]
 
 
 class SharedSource(Reply):
@@ -95,7 +89,7 @@ def share_answer(
     changed(request)
     token, made = services.store.shares.add(answer_id, _copied(answer))
     response.headers["Cache-Control"] = "no-store"
-    return MadeShare(path=f"{root_path.get()}/shared/{token}", **_values(made))
+    return MadeShare(path=f"{root_path.get()}/shared/{token}", **json_values(made))
 
 
 @router.get("/shares", **needs_all("read"))
@@ -104,15 +98,14 @@ def list_shares(
     answer_id: Annotated[str | None, Query(description="of this answer; default: all")] = None,
 ) -> ShareList:
     """Links to shared answers, newest first; what they open with is not kept."""
-    found = services.store.shares.list(answer_id)
-    return ShareList(shares=[ShareReply(**_values(share)) for share in found])
+    return ShareList(shares=list(services.store.shares.list(answer_id)))
 
 
 @router.delete("/shares/{share_id}", **needs_all("ask", "not_found", "disk_full"))
-def revoke_share(request: Request, services: Composition, share_id: Identity) -> ShareReply:
+def revoke_share(request: Request, services: Composition, share_id: Identity) -> Share:
     """Revoke a link: it opens nothing any more."""
     changed(request)
-    return ShareReply(**_values(services.store.shares.revoke(share_id)))
+    return services.store.shares.revoke(share_id)
 
 
 @open_router.get("/shared/{token}", response_model=SharedAnswer, responses=declared("not_found"))
@@ -147,13 +140,4 @@ def _copied(answer: StoredRecord) -> dict[str, object]:
             for source in record["sources"]
             if source["n"] in cited
         ],
-    }
-
-
-def _values(share: Share) -> dict[str, str]:
-    return {
-        "id": share.share_id,
-        "answer_id": share.answer_id,
-        "question": str(share.record["question"]),
-        "created_at": share.created_at,
     }

@@ -15,7 +15,7 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field, StringConstraints
 from starlette.responses import PlainTextResponse
 
-from app.answer.model_test import compared
+from app.answer.model_test import Counts, compared
 from app.answer.service import asked_by_default
 from app.api.deps import (
     AtCaller,
@@ -30,11 +30,14 @@ from app.api.errors import declared
 from app.api.metrics import CONTENT_TYPE
 from app.api.schemas.base import Reply
 from app.api.schemas.base import Request as RequestModel
+from app.core.documents import OUT_OF_REACH
 from app.core.errors import InvalidInput, StorageError
-from app.core.ids import OUT_OF_REACH, checkout_sha, package_version, without_credentials
+from app.core.ids import checkout_sha, package_version, without_credentials
 from app.core.types import (
     DefaultLibrary,
+    EmbeddingState,
     Fingerprint,
+    HostStatus,
     Job,
     Library,
     LibraryName,
@@ -61,31 +64,26 @@ class CollectionStats(Reply):
     by_type: dict[str, int]
 
 
-class Embedding(Reply):
-    """The embedder of a library."""
-
-    embedder: str = Field(
-        description="`provider:model`; for an empty library, the one it would use now"
-    )
-    reachable: bool
-    detail: str = Field("", description="why it is unreachable, and the fix")
-
-
-class LibraryStatus(Reply):
-    """Counts and build state of one library."""
+class LibraryDiagnostics(Reply):
+    """One library in numbers."""
 
     library: LibraryName
     documents: int
-    samples: int = Field(
-        description="documents that came with the program; DELETE /api/v1/samples removes them"
-    )
     chunks: int
     embedded: int
     bytes: int
     fingerprint: Fingerprint | None = Field(
         description="null while the library has never been written"
     )
-    embedding: Embedding
+
+
+class LibraryStatus(LibraryDiagnostics):
+    """Counts and build state of one library."""
+
+    samples: int = Field(
+        description="documents that came with the program; DELETE /api/v1/samples removes them"
+    )
+    embedding: EmbeddingState
     notices: list[Notice] = Field(
         description="notices about the library's vectors in every search, such as `reembed_offered`"
     )
@@ -135,15 +133,6 @@ class Ready(Reply):
     )
 
 
-class ModelHost(Reply):
-    """A host that models run on."""
-
-    name: str
-    url: str
-    reachable: bool
-    detail: str = ""
-
-
 class Health(Reply):
     """Generator, embedder, and whether their hosts respond."""
 
@@ -154,27 +143,16 @@ class Health(Reply):
     generator_why: str = Field(
         "", description="why this one answers; without a model, why none does, and what to do"
     )
-    embedding: dict[LibraryName, Embedding] = Field(
+    embedding: dict[LibraryName, EmbeddingState] = Field(
         description="embedder of each library, and whether it responds"
     )
-    hosts: list[ModelHost]
+    hosts: list[HostStatus]
     libraries: list[CollectionStats] | None = Field(
         description="null if an API key is set and the request has none"
     )
     settings: bool = Field(
         description="models, hosts and keys can be changed over HTTP (ALLOW_SETTINGS)"
     )
-
-
-class LibraryDiagnostics(Reply):
-    """One library in numbers."""
-
-    library: LibraryName
-    documents: int
-    chunks: int
-    embedded: int
-    bytes: int
-    fingerprint: Fingerprint | None
 
 
 class Diagnostics(Reply):
@@ -225,26 +203,6 @@ class ModelOnDisk(Reply):
     chats: bool = Field(description="writes answers; false: it embeds")
 
 
-class PromptCounts(Reply):
-    """Outcomes of the built-in questions with one prompt; median times in seconds."""
-
-    asked: int
-    right: int = Field(
-        description="right by the model's own words; a question without an answer is refused"
-    )
-    cited: int = Field(
-        description="some of the model's words are supported and carry a mark that holds"
-    )
-    own_marks: int = Field(description="the model wrote such a mark itself")
-    refused_rightly: int
-    refused_wrongly: int
-    loops: int
-    leaks: int
-    prompt_tokens: float | None
-    first_word_s: float | None
-    whole_s: float
-
-
 class ModelTest(Reply):
     """The findings of one model's test."""
 
@@ -261,7 +219,7 @@ class ModelTest(Reply):
     quotes_right: int = Field(
         description="questions that the quotes alone answer, or rightly refuse"
     )
-    counts: dict[str, PromptCounts] = Field(description="by prompt: compact, full")
+    counts: dict[str, Counts] = Field(description="by prompt: compact, full")
     reading_tokens_s: float | None
     writing_tokens_s: float | None
     budget_tokens: int = Field(description="most evidence it gets")
@@ -441,10 +399,8 @@ def health(request: Request, edge: AtEdge) -> Health:
         embedder=parts.embedding[edge.settings.library.value].embedder,
         generator=services.generator.name,
         generator_why=parts.answers_why,
-        embedding={
-            library: Embedding.model_validate(state) for library, state in parts.embedding.items()
-        },
-        hosts=[ModelHost.model_validate(host) for host in parts.hosts],
+        embedding=dict(parts.embedding),
+        hosts=list(parts.hosts),
         libraries=[library_stats(services, library) for library in Library]
         if edge.key.sees_counts(request.scope)
         else None,

@@ -12,6 +12,7 @@ from app.answer.checking import MOST_JUDGED
 from app.answer.records import AnswerRecord, PassageRecord, StoredRecord
 from app.answer.suggestions import Suggestion
 from app.api.schemas.base import DocId, Flag, Reply, Request
+from app.core.forms import from_json
 from app.core.labels import MOST_LABEL_CHARACTERS, MOST_TAGS, key_of
 from app.core.normalisation import normalise
 from app.core.types import (
@@ -31,7 +32,7 @@ from app.core.types import (
     Strategy,
     TraceLevel,
 )
-from app.core.vocabulary import AnswerStatus, from_json
+from app.core.vocabulary import AnswerStatus
 
 Section = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Year = Annotated[int, Field(ge=0, le=9999)]

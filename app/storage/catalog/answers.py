@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Select, Update, and_, bindparam, delete, inse
 
 from app.core.access import digest_of
 from app.core.errors import NotFound
+from app.core.forms import WITHIN
 from app.core.ids import new_id
 from app.core.types import Answer, Library, Message
 from app.storage.catalog.database import Database
@@ -504,13 +505,14 @@ def _unknown(conversation_id: str) -> NotFound:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A link to an answer, as it is kept."""
+    """A link as it is kept; its token is not."""
 
-    share_id: str
+    id: str
     answer_id: str
-    record: Record
-    """What it shows: the answer as it was when it was shared."""
+    question: str
     created_at: str
+    record: Record = field(metadata=WITHIN)
+    """What it shows: the answer as it was when it was shared."""
 
 
 class ShareStore:
@@ -522,9 +524,9 @@ class ShareStore:
     def add(self, answer_id: str, record: Record) -> tuple[str, Share]:
         """Share a copy; return its token (256 random bits), which nothing can show again."""
         token = secrets.token_urlsafe(32)
-        made = Share(new_id(), answer_id, record, utc_now())
+        made = Share(new_id(), answer_id, str(record["question"]), utc_now(), record)
         row = {
-            "id": made.share_id,
+            "id": made.id,
             "digest": digest_of(token.encode()),
             "answer_id": answer_id,
             "record": _packed(record),
@@ -576,4 +578,5 @@ def rewrite_shares(sql: Connection, doc_id: str, change: Callable[[Record], Reco
 
 
 def _share(row: Any) -> Share:  # noqa: ANN401  # a row of SQLAlchemy
-    return Share(row.id, row.answer_id, json.loads(row.record), row.created_at)
+    record = json.loads(row.record)
+    return Share(row.id, row.answer_id, str(record["question"]), row.created_at, record)

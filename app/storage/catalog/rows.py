@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
-from app.core.types import Document, DocumentDraft, FloatArray, Library, Value
+from app.core.types import SAMPLE_PREFIX, Document, DocumentDraft, FloatArray, Library, Value
 from app.core.vectors import l2_normalise
 from app.storage.catalog.schema import (
     BUILD_SHIFT,
@@ -50,7 +50,7 @@ def document_from(row: Sequence[Any]) -> Document:
     doc_id, library, source_key, revision, sha256, title, authors, *rest = row
     *rest, has_original, flags, language, others, tags, metadata = rest
     packed = strings_from(authors), *rest, bool(has_original), strings_from(flags), language, others
-    labels = strings_from(tags), values_from(metadata)
+    labels = strings_from(tags), values_from(metadata), doc_id.startswith(SAMPLE_PREFIX)
     facts = (doc_id, Library(library), source_key, revision, sha256, title, *packed, *labels)
     return Document(*facts)
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -22,6 +22,7 @@ from sqlalchemy import (
 )
 
 from app.core.errors import Superseded
+from app.core.forms import AS_JSON
 from app.core.types import (
     DocumentDraft,
     LedgerEntry,
@@ -223,7 +224,9 @@ class BulkLedger:
         rows = self._database.rows(sums)
         skipped = {reason: count for state, reason, count in rows if state == "skipped"}
         counts = {state: count for state, _, count in rows}
-        return LedgerSummary(counts.get("indexed", 0), counts.get("redirect", 0), skipped)
+        indexed, redirects = counts.get("indexed", 0), counts.get("redirect", 0)
+        articles = indexed + redirects + sum(skipped.values())
+        return LedgerSummary(articles, indexed, redirects, skipped)
 
 
 def delete_sources(sql: Connection, library: Library) -> None:
@@ -261,19 +264,33 @@ _FORGET = delete(sync_claims).where(
 )
 
 
+_SILENT = timedelta(minutes=11)
+"""A watch that said nothing for so long has ended: it reports every five minutes."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailedFile:
+    """A file of a folder that is no document here, and why."""
+
+    __pydantic_config__ = AS_JSON
+    file: str = field(metadata={"max_length": 4096})
+    reason: str = field(metadata={"max_length": 4096})
+
+
 @dataclass(frozen=True, slots=True)
 class SyncedFolder:
-    """A folder as its last sync reported it."""
+    """A folder that a library follows, as its last sync left it."""
 
+    __pydantic_config__ = AS_JSON
     library: Library
     folder: str
     documents: int
     """That it sent, and that are still as it sent them."""
     looked_at: str
-    """UTC; a watch that sees no change looks again every few minutes."""
-    watching: bool
-    failed: tuple[tuple[str, str], ...]
-    """Source key or path, and the reason."""
+    """When its files were last compared with the library, UTC."""
+    watched: bool
+    """Changes are followed: the last look was in the last minutes."""
+    failed: tuple[FailedFile, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,13 +322,13 @@ class SyncClaims:
         folder: str,
         *,
         watching: bool,
-        failed: Sequence[tuple[str, str]] | None,
+        failed: Sequence[FailedFile] | None,
     ) -> None:
         """Remember that a folder was looked at now; `failed` None: what failed is as before."""
         key = _LOOK + hashlib.sha256(f"{library.value}/{folder}".encode()).hexdigest()
         with self.database.write_apart("look") as sql:
             before = json.loads(meta_value(sql, key) or "{}")
-            told = before.get("failed", []) if failed is None else list(failed)
+            told = before.get("failed", []) if failed is None else list(map(astuple, failed))
             of = {"library": library.value, "folder": folder}
             state = of | {"looked_at": utc_now(), "watching": watching, "failed": told}
             put_meta(sql, key, json.dumps(state))
@@ -320,14 +337,15 @@ class SyncClaims:
         """Return folders that sent documents or could not, by library and name."""
         looks = [json.loads(row.value) for row in self.database.rows(_LOOKS)]
         counts = {(library, folder): n for library, folder, n in self.database.rows(_COUNTED)}
+        since = datetime.now(UTC) - _SILENT
         found = [
             SyncedFolder(
                 Library(look["library"]),
                 look["folder"],
                 counts.get((look["library"], look["folder"]), 0),
                 look["looked_at"],
-                look["watching"],
-                tuple((name, reason) for name, reason in look["failed"]),
+                look["watching"] and datetime.fromisoformat(look["looked_at"]) > since,
+                tuple(FailedFile(*one) for one in look["failed"]),
             )
             for look in looks
         ]

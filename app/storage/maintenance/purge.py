@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.core.ids import OUT_OF_REACH
+from app.core.documents import OUT_OF_REACH
 from app.core.types import Library
 from app.storage.files.durable import BROKEN_MARK, delete_file, delete_tree
 from app.storage.maintenance.parts import Parts

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 
 from app.answer.records import PREVIEW_CHARACTERS, AnswerRecord, Source, StoredRecord
+from app.core.forms import from_json, json_values
 from app.core.types import (
     Answer,
     Citation,
@@ -20,7 +21,6 @@ from app.core.types import (
     TraceReport,
     Usage,
 )
-from app.core.vocabulary import from_json, json_values
 from tests.stores import passage
 
 QUERY_RESPONSE = set(

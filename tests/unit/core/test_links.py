@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from app.answer.records import Source, WebLink
-from app.api.routes.documents import DocumentReply
+from app.answer.records import Source
 from app.api.schemas.questions import SearchHit
-from app.core.ids import web_link
+from app.core.links import WebLink, web_link
+from app.core.types import Document
 
 BAD = (
     "https://[bad", "https://", "http:///x", "https://[", "HTTPS://[::1", "https://x:99999/", "https://x:port/", "https://a b/",
@@ -48,5 +48,5 @@ def test_no_reply_carries_a_malformed_link() -> None:
     leaves = TypeAdapter[str | None](WebLink)
     assert leaves.validate_python("https://[bad") is None
     assert leaves.validate_python("https://example.org/") == "https://example.org/"
-    for reply in (DocumentReply, SearchHit, Source):
+    for reply in (Document, SearchHit, Source):
         assert get_type_hints(reply, include_extras=True)["source_url"] == WebLink

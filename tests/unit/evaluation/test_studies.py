@@ -10,8 +10,10 @@ import pytest
 from app.evaluation.collections import Collection, TestPassage
 from app.evaluation.report import ReportProvenance
 from app.retrieval.request import RetrievalOptions
-from evaluation.lib import corpus, reports
-from evaluation.studies import summary, whole
+from evaluation import documents
+from evaluation.benchmarks import ocr
+from evaluation.lib import corpus, growth, reports
+from evaluation.studies import false_claims, summary, whole
 
 
 def _collection() -> Collection:
@@ -103,3 +105,41 @@ def test_rows_of_answered_studies_stay(tmp_path: Path, monkeypatch: pytest.Monke
     assert json.loads((tmp_path / "retrieval.json").read_text())["rows"] == {"poison": [row]}
     line = "| near-copies | 0.100 | at most 0.2 | yes | [poison](poison.md) |"
     assert line in (tmp_path / "retrieval.md").read_text("utf-8")
+
+
+def test_writers_make_the_pages_that_are_there() -> None:
+    """Pages are what the writers of today make of the reports' JSON, byte for byte."""
+    pages = {
+        "documents": documents.page_of(reports.report("documents")),
+        "false_claims": false_claims.markdown(reports.report("false_claims")["sets"]),
+        "ocr": ocr.page_of(dict(sorted(reports.report("ocr").items()))),
+    }
+    for name, page in pages.items():
+        assert page == (reports.REPORTS / f"{name}.md").read_text("utf-8"), name
+    bulk = reports.report("bulk")
+    replies = [whole.Reply(**one) for one in reports.report("whole")["asked"].values()]
+    tables = {
+        "bulk": growth.tables(bulk["steps"], "chunks", [growth.Fit(**one) for one in bulk["fits"]]),
+        "whole": whole.kinds_table(replies),
+    }
+    for name, lines in tables.items():
+        assert "\n".join(lines) in (reports.REPORTS / f"{name}.md").read_text("utf-8"), name
+
+
+def test_options_are_of_the_kind_of_their_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = "--size 3 --flag --many 1 2 --peer a --peer b c --one x --where here".split()
+    monkeypatch.setattr("sys.argv", ["program", *said])
+    given = reports.options(
+        "What it does.",
+        size=(1.5, "of it"),
+        flag=(False, "whether"),
+        many=((7,), "numbers"),
+        peer=((), "names", str),
+        one=(None, "of these", ("x", "y")),
+        where=(None, "a folder", Path),
+        left_out=((1, 2), "default"),
+    )
+    assert vars(given) == {
+        "size": 3.0, "flag": True, "many": [1, 2], "peer": ["a", "b", "c"], "one": "x",
+        "where": Path("here"), "left_out": [1, 2],
+    }  # fmt: skip
