@@ -446,10 +446,9 @@ def _names_something_new(question: str, earlier: Sequence[str]) -> bool:
 def _frequencies(tokens: list[str], scope: Scope, searcher_for: SearcherFor) -> dict[str, int]:
     counts = dict.fromkeys(tokens, 0)
     for library in libraries(scope):
-        frequencies = searcher_for(library).frequencies
-        if frequencies is not None and tokens:
-            for token, count in frequencies(tokens).items():
-                counts[token] += count
+        lexical = searcher_for(library).retriever.lexical
+        for token, count in lexical.document_frequencies(library, tokens)[1].items():
+            counts[token] += count
     return counts
 
 

@@ -6,7 +6,7 @@ A strategy only names what to search for.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
@@ -40,10 +40,6 @@ from app.storage.catalog.documents import Catalog
 _LOG = logging.getLogger(__name__)
 
 
-Frequencies = Callable[[Sequence[str]], Mapping[str, int]]
-"""Returns how many chunks of a library hold each stemmed token."""
-
-
 @dataclass(frozen=True, slots=True)
 class LibrarySearcher:
     """The parts that search one library."""
@@ -51,8 +47,6 @@ class LibrarySearcher:
     retriever: Retriever
     embedder: Embedder | None
     """Of the library's fingerprint; None searches by words alone."""
-    frequencies: Frequencies | None = None
-    """Says how rare a word is in the library; None where nothing does."""
 
 
 SearcherFor = Callable[[Library], LibrarySearcher]

@@ -157,12 +157,7 @@ class Libraries:
 
     def searcher(self, library: Library) -> LibrarySearcher:
         wired = self.wired(library)
-        lexical = self.store.lexical
-        return LibrarySearcher(
-            wired.retriever,
-            wired.questions,
-            lambda words: lexical.document_frequencies(library, words)[1],
-        )
+        return LibrarySearcher(wired.retriever, wired.questions)
 
     def retrieve(self, request: SearchRequest, trace: Trace) -> Retrieval:
         return self.wired(request.library).retriever.retrieve(request, trace)

@@ -112,6 +112,7 @@ class Retriever:
         at every search.
         """
         self._catalog = catalog
+        self.lexical = lexical
         self._options = options
         self._late = late
         self._reranking = Reranking(reranker, late, options)
@@ -211,7 +212,7 @@ class Retriever:
 
         Of a question whose language cannot be told, that of most documents.
         """
-        language = language_of(request.text) or self._legs.lexical.languages(request.library)[0]
+        language = language_of(request.text) or self.lexical.languages(request.library)[0]
         return "" if identity is None or identity.knows(language) else language
 
     def _matched(self, request: SearchRequest) -> tuple[SearchRequest, QuestionCode | None]:
@@ -221,9 +222,7 @@ class Retriever:
         encoder = late.encoder if late is not None and known else None
         code = encoder.encode_question(request.text) if encoder else None
         spelt_right = code.common_stems if code else frozenset[str]()
-        text = matched_text(
-            request.text, request.library, self._legs.lexical, self._catalog, spelt_right
-        )
+        text = matched_text(request.text, request.library, self.lexical, self._catalog, spelt_right)
         if text == request.text:
             return request, code
         return replace(request, text=text), encoder.encode_question(text) if encoder else None

@@ -82,8 +82,6 @@ class Bench:
     options: AnswerOptions = field(default_factory=AnswerOptions)
     embedder: Embedder | None = field(default_factory=lambda: HashEmbedder(256))
     generation: GenerationOptions = field(default_factory=lambda: GenerationOptions(max_tokens=256))
-    rarity: dict[str, int] = field(default_factory=dict)
-    """Chunks that hold a stemmed token."""
     touched: list[Library] = field(default_factory=list)
     """Libraries whose shelf was asked for, in order."""
     notices: tuple[Notice, ...] = ()
@@ -138,11 +136,7 @@ class Bench:
 
     def searcher_for(self, library: Library) -> LibrarySearcher:
         self.touched.append(library)
-        return LibrarySearcher(
-            self.retriever,
-            self.embedder,
-            lambda tokens: {token: self.rarity[token] for token in tokens if token in self.rarity},
-        )
+        return LibrarySearcher(self.retriever, self.embedder)
 
     def ask(self, question: Question) -> Answer:
         return self.service.answer(question)

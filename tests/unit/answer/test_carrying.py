@@ -5,18 +5,16 @@ from __future__ import annotations
 import pytest
 
 from app.answer.conversation import carried, out_of_letter
-from app.answer.search import LibrarySearcher
 from app.core.types import Library, Message, Question
+from tests.stores import passage
 from tests.unit.answer.bench import Bench
 
-COUNTS = {"toolchain": 3, "fit": 50, "deploy": 40, "code": 90, "engin": 12, "app": 200}
+RAREST_FIRST = "toolchain engine deploy fit code app".split()
+PASSAGES = [passage(" ".join(RAREST_FIRST[at:]), key=str(at)) for at in range(len(RAREST_FIRST))]
 
 
 def _ask(question: str, *earlier: str) -> str | None:
-    searcher = LibrarySearcher(
-        Bench().retriever, None, lambda tokens: {token: COUNTS.get(token, 0) for token in tokens}
-    )
-    return carried(question, earlier, "papers", lambda _: searcher)
+    return carried(question, earlier, "papers", Bench(PASSAGES).searcher_for)
 
 
 def test_the_rarest_words_of_the_last_questions_go_with_a_question_without_a_subject() -> None:
@@ -45,7 +43,7 @@ def test_others_stay_as_they_are(question: str, earlier: tuple[str, ...]) -> Non
 
 
 def test_a_follow_up_is_answered_without_a_model() -> None:
-    bench = Bench(rarity={"copper": 1, "electr": 1, "conduct": 1})
+    bench = Bench()
     history = (
         Message("user", "How well does copper conduct electricity?"),
         Message("assistant", "Well."),
@@ -57,7 +55,7 @@ def test_a_follow_up_is_answered_without_a_model() -> None:
 
 
 def test_a_follow_up_is_searched_as_it_stands_too() -> None:
-    bench = Bench(rarity={"copper": 1, "electr": 1, "conduct": 1})
+    bench = Bench()
     history = (
         Message("user", "How well does copper conduct electricity?"),
         Message("assistant", "Well."),
