@@ -62,7 +62,8 @@ def diversify(
     chosen. Of near-duplicates one is chosen. Where they are of different documents it is the one
     with more words, which says what the other says and more, at the place and with the score of the
     better one; within a document it is the better one. While other documents have passages left,
-    one document fills at most `cap` of the places; then the cap is lifted. Best first.
+    one document fills at most `cap`, in (0, 1], of the places; then the cap is lifted. `ranked` is
+    best first, and `duplicate` the Jaccard similarity of token sets from which two are one.
     """
     chosen = _Chosen(ranked, duplicate)
     left_over: list[int] = []
@@ -137,7 +138,7 @@ def maximal_marginal_relevance(
     Each maximises `trade * relevance - (1 - trade) * likeness` to those chosen. Relevance is the
     score scaled to [0, 1] over `ranked`; likeness is the largest Jaccard similarity of token sets.
 
-    `trade` is the lambda of the paper, [0, 1]; 1 keeps the ranking.
+    `ranked` is best first; `trade` is the lambda of the paper, [0, 1]; 1 keeps the ranking.
 
     References:
         Carbonell, Goldstein: The use of MMR, SIGIR 1998, equation 1.
@@ -227,7 +228,7 @@ def chosen(
 ) -> Iterator[TraceItem]:
     """Yield every passage that passed, selected ones first, with the reason of others.
 
-    `duplicate` is None where copies were not looked for.
+    `duplicate` is the similarity as above, None where copies were not looked for.
     """
     taken = {id(reading) for reading in selected}
     rest = [reading for reading in kept if id(reading) not in taken]

@@ -37,6 +37,7 @@ def relative_score(candidates: Candidates, *, dense_weight: float = 0.5) -> Floa
     keeps its place among its like. Where some have no vector, the others' distances are scaled to
     the range that their own words span: of three chunks that were embedded on the way because they
     share most words with the question, the farthest is the worst of three, not of all.
+    `dense_weight` is the share of the dense leg, [0, 1].
 
     References:
         Lee 1997 (CombSUM over normalised scores); measured against RRF in
@@ -69,7 +70,7 @@ def guarded_dense_weight(
 
     In [dense_weight, 1]. Min-max scaling makes the best BM25 a 1 even where it is that of a chance
     word. Its share falls in proportion once the best is under `guard` of what BM25 could give at
-    most, `(k1 + 1) * sum of idf`; a guard of 0 lets them count in full always.
+    most, `(k1 + 1) * sum of idf`; `guard` is in [0, 1], and 0 lets them count in full always.
 
     References:
         Robertson, Zaragoza: The Probabilistic Relevance Framework, 2009, section 3.4 (a term's

@@ -72,7 +72,10 @@ class Reading:
 def read(
     passage: Passage, words: QuestionWords, *, score: float, distance: float, bm25: float
 ) -> Reading:
-    """Tokenise a passage once and note how much of the question it holds."""
+    """Tokenise a passage once and note how much of the question it holds.
+
+    `score` is fused, `distance` the cosine distance; it and `bm25` are NaN when unknown.
+    """
     language = passage.document.language or DEFAULT
     tokens, title = (
         tokenise(text, language) for text in (passage.chunk.text, passage.document.titles)
@@ -91,7 +94,8 @@ def read(
 def closeness(similarity: float, overlap: float) -> float:
     """Return the mean of cosine similarity and coverage, in [-0.5, 1].
 
-    The coverage alone where there is no vector and the similarity is NaN.
+    `similarity` is in [-1, 1], and `overlap` the idf-weighted coverage of the question, [0, 1]. The
+    coverage alone where there is no vector and the similarity is NaN.
     """
     return overlap if math.isnan(similarity) else (similarity + overlap) / 2
 

@@ -1,4 +1,4 @@
-"""Measure time to ready and memory of a server: at 10,000 chunks, and at rest after 500 uploaded ones.
+"""Measure time to ready at 10,000 chunks, and memory then and at rest after 500 uploaded ones.
 
     python -m evaluation.benchmarks.start [--data DIR] [--chunks N] [--rounds N]
 
