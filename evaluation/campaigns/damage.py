@@ -242,9 +242,8 @@ HEALTHY: Sequence[Recipe] = (
 """Twenty of them: below, at and above the thousands at which Chroma writes its files, grown,
 thinned, emptied, reopened."""
 
-DAMAGED = Recipe(4600)
-"""What the kinds of damage are done to: four writes of the files, 600 vectors in the log, and more
-than are compared without the store, so that the start looks at it before questions have all."""
+DAMAGED = Recipe(2600)
+"""What the kinds of damage are done to: two writes of the files, 600 vectors in the log."""
 
 
 def options_at(data_dir: Path) -> IndexOptions:
