@@ -14,6 +14,7 @@ from app.api.serving import configure
 from app.core.errors import ProviderUnreachable
 from tests.api.conftest import LIBRARY, site
 from tests.fakes.generators import FixedModels, ScriptedGenerator
+from tests.telling import tells
 
 SECRET = "xylograph"
 QUESTION = f"What is the melting point of {SECRET} copper?"
@@ -74,4 +75,4 @@ def test_every_request_is_a_line_with_its_fields_and_nothing_asked_is_in_it(
     assert (mine["method"], mine["path"], mine["status"]) == ("POST", "/api/v1/query", 200)
     assert {line["status"] for line in access} >= {200, 201, 422}
     assert SECRET not in log.getvalue()
-    assert "1085" not in log.getvalue()
+    assert not tells(log.getvalue(), "1085")
