@@ -147,11 +147,18 @@ def test_two_never_have_a_store_open_at_a_time(tmp_path: Path) -> None:
     first.upsert("papers__1", [1], unit_rows(1), stamped())
     (owner,) = children()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("app.storage.vectors.chroma.WORK_S", 3.0)
-        with pytest.raises(
-            IndexDamaged, match="no answer within"
-        ):  # it waits for the first one to let go
+        patch.setattr("app.storage.vectors.chroma.OPEN_S", 2)
+        with pytest.raises(IndexDamaged, match="hung"):  # it waits for the first one to let go
             second.count("papers__1")
+    program = f"import app.storage.vectors.chroma as c; c.OPEN_S = 2{_OWNER}"
+    command = [sys.executable, "-c", program, str(tmp_path / "chroma")]
+    with subprocess.Popen(command, cwd=ROOT) as other:
+        assert until(lambda: children(other.pid) != [])
+        (waiting,) = children(other.pid)
+        lock = str(tmp_path / "chroma" / "owner.lock")
+        assert until(lambda: lock in [held.path for held in waiting.open_files()])
+        other.kill()
+    assert psutil.wait_procs([waiting], timeout=60)[1] == []  # it does not wait for ever
     owner.kill()
     assert second.count("papers__1") == 1
     first.close()
@@ -179,14 +186,32 @@ def test_a_slow_one_stops_no_question(tmp_path: Path) -> None:
     store.close()
 
 
-@pytest.mark.parametrize("name", ["chroma.sqlite3", "header.bin"])
+def _halve(content: bytearray) -> None:
+    del content[len(content) // 2 :]
+
+
+def _miscount(content: bytearray) -> None:
+    """Make a graph's header tell of 256 vectors more: most often Chroma hangs as it opens."""
+    content[21] ^= 1
+
+
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [("chroma.sqlite3", _halve), ("header.bin", _halve), ("header.bin", _miscount)],
+)
 def test_a_store_that_is_damaged_while_nobody_looks_is_moved_aside_and_filled_again(
-    uncached: IndexOptions, name: str
+    uncached: IndexOptions,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    damage: Callable[[bytearray], None],
 ) -> None:
+    monkeypatch.setattr("app.storage.vectors.chroma.OPEN_S", 10)
     with IndexStore(uncached, vector_store="foreground") as store:
         ids = write(store, "a.txt", 520, seed=1) + write(store, "b.txt", 520, seed=2)
     damaged = next(uncached.chroma_dir.rglob(name))
-    damaged.write_bytes(damaged.read_bytes()[: damaged.stat().st_size // 2])
+    content = bytearray(damaged.read_bytes())
+    damage(content)
+    damaged.write_bytes(content)
     with IndexStore(uncached) as store:
         assert len(store.lexical.search(PAPERS, "words", 5)) == 5
         assert store.supervisor.wait(300)

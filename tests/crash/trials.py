@@ -37,7 +37,8 @@ def launch_forked(path: Path, ef_search: int) -> Child:
         } - kept:  # the trial's locks and pipes
             with suppress(OSError):
                 os.close(handle)
-        serve(ChromaProcess(path, ef_search), theirs, others)
+        process = ChromaProcess(path, ef_search, chroma_store.OPEN_S, chroma_store.WORK_S)
+        serve(process, theirs, others)
         os._exit(0)
     theirs.close()
     others.close()

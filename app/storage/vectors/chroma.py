@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -31,9 +32,12 @@ take 450 ms."""
 SEARCH_S = 5.0
 """How long a search waits for the process; after that the question is answered without it."""
 
-WORK_S = 300.0
-"""How long anything else waits. Opening 60,000 vectors takes a second; a million on a cold disk
-far less than this."""
+OPEN_S = 60
+"""How long the process may open a store, and a second more for each 10 MB of it. A million vectors
+(1.6 GB) open within 20 s; one flipped bit of a graph's header makes Chroma hang for ever."""
+
+WORK_S = 300
+"""How long any other operation may take."""
 
 END_S = 10.0
 """How long the process may take to end before it is killed."""
@@ -52,17 +56,18 @@ class Pipeline:
     answered: int = 0
 
     def ask(
-        self, operation: str, arguments: tuple[object, ...], timeout_s: float
+        self, operation: str, arguments: tuple[object, ...], timeout_s: float | None
     ) -> tuple[str, object]:
         """Send a request; return its outcome and the answer or error.
 
-        `late` leaves the reply to the next request.
+        `late` leaves the reply to the next request. Without a timeout the process's own limit
+        holds.
 
         Raises:
             EOFError: The process is gone.
             OSError: Likewise.
         """
-        late = "late", f"no answer within {timeout_s:.0f} s"
+        late = "late", f"no answer within {timeout_s or 0:.0f} s"
         while self.answered < self.asked:
             if not self.connection.poll(0):
                 return late
@@ -98,7 +103,7 @@ def launch(path: Path, ef_search: int) -> Child:
         handles = (theirs.fileno(), others.fileno())
         process = subprocess.Popen(  # noqa: S603  # our own interpreter and module
             [sys.executable, "-m", "app.storage.vectors.chroma_child", str(path.absolute()),
-             str(ef_search), *map(str, handles)],
+             *map(str, (ef_search, OPEN_S, WORK_S, *handles))],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             cwd=ROOT, pass_fds=handles,
             start_new_session=True,
@@ -110,6 +115,8 @@ def launch(path: Path, ef_search: int) -> Child:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+        if process.returncode == -signal.SIGALRM:
+            return "hung and was ended"
         return f"ended with {process.returncode}"
 
     return Child(Pipeline(searches), Pipeline(writes), end)
@@ -196,10 +203,15 @@ class ChromaStore(VectorStore):
                     raise self._failed("it is not a directory")
                 self._child = launch(self.path, self._ef_search)
             child = self._child
-        return self._ask(child, child.writes, WORK_S, operation, *arguments)
+        return self._ask(child, child.writes, None, operation, *arguments)
 
     def _ask(
-        self, child: Child, pipe: Pipeline, timeout_s: float, operation: str, *arguments: object
+        self,
+        child: Child,
+        pipe: Pipeline,
+        timeout_s: float | None,
+        operation: str,
+        *arguments: object,
     ) -> object:
         try:
             with pipe.lock:

@@ -4,6 +4,10 @@ Chroma holds the interpreter's lock while it writes, and a damaged store can end
 opens it. So nothing else runs here. The process answers one request at a time, searches first, and
 ends when the other side of a pipe is gone. Two processes that write to one store destroy it, so a
 process waits until the one before it has let the store go.
+
+An operation that takes longer than it may is a store that hangs in Chroma's own code, where no
+thread of Python runs. So the kernel ends the process then (SIGALRM), also when the server that
+waited for it is gone.
 """
 
 from __future__ import annotations
@@ -40,6 +44,9 @@ OWNER_NAME = "owner.lock"
 
 DATABASE = "chroma.sqlite3"
 
+OPENED_BLOCKS_S = 10_000_000 // 512
+"""Blocks on disk, of 512 bytes, that are opened in a second at least: a slow disk reads 10 MB."""
+
 Reply = tuple[int, str, Any]
 """The request's number; `done`, `full` or `failed`; the answer, or what went wrong."""
 
@@ -47,12 +54,21 @@ Reply = tuple[int, str, Any]
 class ChromaProcess:
     """Operations of the process: the methods without a leading underscore."""
 
-    def __init__(self, path: Path, ef_search: int) -> None:
+    def __init__(self, path: Path, ef_search: int, open_s: int, work_s: int) -> None:
         self._path = path
         self._ef_search = ef_search
+        self._open_s = open_s
+        self._work_s = work_s
         self._opened: ClientAPI | None = None
         self._known: dict[str, Collection] = {}
         self._counts: dict[str, int] = {}
+
+    def limit_s(self, collection: str = "") -> int:
+        """Return how many seconds an operation on a collection may take."""
+        if self._opened is not None and (not collection or collection in self._known):
+            return self._work_s
+        blocks = sum(path.stat().st_blocks for path in self._path.rglob("*"))
+        return self._open_s + blocks // OPENED_BLOCKS_S
 
     def _client(self) -> ClientAPI:
         if self._opened is None:
@@ -147,7 +163,10 @@ def serve(process: ChromaProcess, searches: Connection, writes: Connection) -> N
         connection = searches if searches in ready else writes
         try:
             number, operation, arguments = connection.recv()
-            connection.send(answer(getattr(process, operation), number, arguments))
+            signal.alarm(process.limit_s(*arguments[:1]))
+            reply = answer(getattr(process, operation), number, arguments)
+            signal.alarm(0)
+            connection.send(reply)
         except (EOFError, OSError):
             return
 
@@ -168,7 +187,11 @@ def answer(operation: Callable[..., object], number: int, arguments: tuple[objec
 
 
 def main() -> int:
-    """Serve one store; arguments are its directory, `ef_search` and two pipes."""
+    """Serve one store.
+
+    The arguments are its directory, `ef_search`, the limits of opening and of any other operation
+    in seconds, and two pipes.
+    """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(
             number, signal.SIG_IGN
@@ -177,12 +200,10 @@ def main() -> int:
     hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
     most = MAX_FILE_BYTES if hard == resource.RLIM_INFINITY else min(MAX_FILE_BYTES, hard)
     resource.setrlimit(resource.RLIMIT_FSIZE, (most, hard))
-    path, ef_search, searches, writes = sys.argv[1:5]
-    serve(
-        ChromaProcess(Path(path), int(ef_search)),
-        Connection(int(searches)),
-        Connection(int(writes)),
-    )
+    path, *numbers = sys.argv[1:]
+    ef_search, open_s, work_s, searches, writes = map(int, numbers)
+    process = ChromaProcess(Path(path), ef_search, open_s, work_s)
+    serve(process, Connection(searches), Connection(writes))
     return 0
 
 
