@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import cast, get_args
 
@@ -11,13 +11,14 @@ from app.answer.search import MOST_DOCUMENTS, Search, Targets, with_headings
 from app.answer.steps import CERTAIN, Found, Quoted
 from app.answer.strategies import numbered
 from app.core.sentences import sentence_spans
-from app.core.types import Document, Evidence, Mode, Notice, Quote
+from app.core.types import Document, Evidence, Hit, Mode, Notice, Quote
 from app.generation.calculations import (
     CALCULATED_RIGHT,
     MOST_PASSAGES,
     calculate,
     has_rows,
     lines_of,
+    names_labels,
     operation_of,
     write_calculation,
 )
@@ -142,18 +143,34 @@ class EngineModes:
         """Return what is calculated from a table of a document that was found, with its rows."""
         if operation_of(found.query) is None:
             return None
-        passages = (item.hit.passage for item in found.evidence if not item.hit.fallback)
-        tabled = (passage.document for passage in passages if has_rows(passage.chunk.text))
-        for document in list(dict.fromkeys(tabled))[:_MOST_TABLED]:
+        for document, is_weak in self._tabled(found):
             whole = self.targets.evidence([document])
             if len(whole) > MOST_PASSAGES:
                 continue
             lines = lines_of(with_headings(self.targets.catalog, whole))
-            if made := calculate(found.query, lines):
+            if made := calculate(found.query, lines, whole=is_weak):
                 quoting = Quoting(found.evidence)
                 write_calculation(quoting, made)
                 return quoting.done()
         return None
+
+    def _tabled(self, found: Found) -> Iterator[tuple[Document, bool]]:
+        """Yield documents with rows that were found, then, marked so, what was found too weakly.
+
+        Every passage of a large table has its labels, so that none of their words tells passages
+        apart; it is weak however well the question names it.
+        """
+        passages = [item.hit.passage for item in found.evidence if not item.hit.fallback]
+        tabled = (passage.document for passage in passages if has_rows(passage.chunk.text))
+        near = dict.fromkeys(list(dict.fromkeys(tabled))[:_MOST_TABLED])
+        yield from ((document, False) for document in near)
+        of_document: dict[Document, list[Hit]] = {}
+        for hit in found.search.weak(found.query).hits:
+            if has_rows(hit.passage.chunk.text) and hit.passage.document not in near:
+                of_document.setdefault(hit.passage.document, []).append(hit)
+        for document, hits in list(of_document.items())[:_MOST_TABLED]:
+            if names_labels(found.query, lines_of(numbered(hits))):
+                yield document, True
 
     def _documents(self, found: Found, selection: Selection) -> tuple[Document, ...]:
         """Return the documents to go through.

@@ -292,9 +292,9 @@ class Research:
     def _quoted_alone(self, found: Found) -> Written:
         """Return the quote as the answer, or the refusal."""
         shapes = found.asked.question.mode in SHAPED_MODES
-        if not found.evidence and not shapes:
-            return Written(found, Outcome(REFUSAL, ()), NO_WRITER)
         quoted = self._selected(found, leads=True)
+        if not (quoted.found.evidence or shapes):
+            return Written(found, Outcome(REFUSAL, ()), NO_WRITER)
         found, quote = quoted.found, quoted.quote
         if quote is None and self._cutoff_decides(found.asked):
             found = found.noted(_CUTOFF_OVERRULED)

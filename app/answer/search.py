@@ -114,6 +114,11 @@ class Search:
             self._found[text, passage] = found
         return self._found[text, passage]
 
+    def weak(self, text: str) -> Retrieval:
+        """Search for a text and keep what the cutoff would drop."""
+        question = replace(self.question, retrieve_only=True)
+        return replace(self, question=question, together={}, _found={})(text)
+
     def spelt(self, text: str) -> str:
         """Return a text as it was searched: misspelt words matched to those of the library."""
         found = self._found.get((text, ""))

@@ -1,8 +1,9 @@
 """Calculate from labelled rows of tables: a change, sum, mean, share or count, and the largest.
 
 A row is a line `Name | Label: value | Label: value`, as documents are stored. A cell is meant by
-the words of its row and its column. A result names the cells that it was made of; where the words
-of a question do not tell which cells are meant, there is none.
+the words of its row and its column. Cells of text make a row a record: `How many units are in Lyon`
+means the rows that say so. A result names the cells that it was made of; where the words of a
+question do not tell which cells are meant, there is none.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Literal, NamedTuple
@@ -23,8 +24,9 @@ from app.generation.choosing import years_in
 from app.generation.quoting import Quoting
 
 Operation = Literal[
-    "growth", "share", "mean", "change", "sum", "count", "largest", "smallest", "years", "values"
-]
+    "growth", "share", "mean", "change", "sum", "count", "largest", "smallest", "years", "values",
+    "number",
+]  # fmt: skip
 
 _OPERATIONS: Mapping[Operation, re.Pattern[str]] = {
     "growth": re.compile(
@@ -45,11 +47,13 @@ _OPERATIONS: Mapping[Operation, re.Pattern[str]] = {
     ),
     "largest": re.compile(
         r"\b(?:which|what|who)\b.*"
-        r"\b(?:highest|largest|most|biggest|greatest|longest|dearest)\b",
+        r"\b(?:highest|largest|most|biggest|greatest|longest|dearest|costliest|heaviest|oldest"
+        r"|tallest)\b",
         re.IGNORECASE,
     ),
     "smallest": re.compile(
-        r"\b(?:which|what|who)\b.*\b(?:lowest|smallest|least|fewest|shortest|cheapest)\b",
+        r"\b(?:which|what|who)\b.*"
+        r"\b(?:lowest|smallest|least|fewest|shortest|cheapest|lightest|youngest)\b",
         re.IGNORECASE,
     ),
     "mean": re.compile(r"\b(?:average|mean)\b", re.IGNORECASE),
@@ -64,9 +68,10 @@ _OPERATIONS: Mapping[Operation, re.Pattern[str]] = {
         r"\b(?:what|how (?:much|many))\b.*\b(?:19|20)\d\d,? and (?:\w+ )?(?:19|20)\d\d\b",
         re.IGNORECASE,
     ),
+    "number": re.compile(r"\bhow many\b", re.IGNORECASE),
 }
-"""The first that fits is asked for. The last two calculate nothing: for which years a row or table
-has figures, and the figures of several years."""
+"""The first that fits is asked for. `years` and `values` calculate nothing: for which years a row
+or table has figures, and the figures of several years; `number` is of records."""
 _OF_ALL = frozenset(
     tokenise(
         "how what which who many much year years fiscal period between from over under above below"
@@ -82,11 +87,13 @@ _WORDS: Mapping[Operation, str] = {
     "change": "change difference increase decrease growth decline fluctuation differ more less"
     " higher lower",
     "sum": "total sum altogether combined together",
-    "largest": "highest largest most biggest greatest longest dearest",
-    "smallest": "lowest smallest least fewest shortest cheapest",
+    "largest": "highest largest most biggest greatest longest dearest costliest heaviest oldest"
+    " tallest",
+    "smallest": "lowest smallest least fewest shortest cheapest lightest youngest",
     "years": "table provide provided information include included given listed shown show financial"
     " company calculated recorded accounted",
     "values": "",
+    "number": "different distinct",
 }
 _OF_OPERATION: Mapping[Operation, frozenset[str]] = {
     name: frozenset(tokenise(words)) for name, words in _WORDS.items()
@@ -105,11 +112,14 @@ _YEAR = re.compile(r"(?<![\d,.])(?:19|20)\d\d(?!\d|[,.]\d)")
 _WRITTEN_YEAR = re.compile(r"\b(?:20\d\d/|F(?:Y|iscal ?)?[ '\u2019]?)(?:20)?(\d\d)(?!\d\d)\d?\b")
 """A fiscal year, which goes by the calendar year of its end: 2018/19, FY19, or FY191 with the mark
 of a note."""
-_NUMBER_OF_YEARS = re.compile(r"\b(?:\d|two|three|four|five) (?:fiscal )?years\b", re.IGNORECASE)
-_DAY = re.compile(
-    r"\b(?:January|February|March|April|May|June|July|August|September|October|November|December)"
-    r" ?\d{1,2}\b,?"
+_HOW_MANY = re.compile(
+    r"\bhow many (?:different |distinct )?(?P<what>(?:[\w-]+ ){0,3}?[\w-]+?)\W+"
+    r"(?:(?:is|are|was|were|do|does|did|have|has|had|can|in|at|on|of|from|with|by|there)\b|$)",
+    re.IGNORECASE,
 )
+_NUMBER_OF_YEARS = re.compile(r"\b(?:\d|two|three|four|five) (?:fiscal )?years\b", re.IGNORECASE)
+_MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
+_DAY = re.compile(rf"\b{_MONTH} ?\d{{1,2}}\b,?|\b\d{{1,2}}\.? {_MONTH}\b")
 _FIGURE = re.compile(
     r"[^\w(+\-\u2212]{0,3}(?:[A-Z]{0,3}[$\u20ac\u00a3\u00a5]\s*)?(?P<open>\()?\s*"
     r"(?P<minus>[-\u2212])?\s*[$\u20ac\u00a3\u00a5]?\s*"
@@ -131,6 +141,30 @@ _PARTS = re.compile(
     r"|to(?= total)|in|from|relative to|compared (?:to|with)|of)\b",
     re.IGNORECASE,
 )
+_QUANTITIES: Sequence[tuple[re.Pattern[str], str, str]] = tuple(
+    (re.compile(rf"\b(?:{adjective})\b", re.IGNORECASE), said, nouns)
+    for adjective, said, nouns in (
+        ("most expensive|dearest|costliest", "highest", "price cost fee"),
+        ("least expensive|cheapest", "lowest", "price cost fee"),
+        ("heaviest", "highest", "weight mass"),
+        ("lightest", "lowest", "weight mass"),
+        ("oldest", "highest", "age"),
+        ("youngest", "lowest", "age"),
+        ("tallest", "highest", "height"),
+        ("longest", "highest", "length duration"),
+        ("shortest", "lowest", "length duration"),
+    )
+)
+"""Adjectives that name a quantity, and what its column may be called."""
+_SUMMED = re.compile(r"\b(?:most|fewest|least)\b(?! \w+ive\b)", re.IGNORECASE)
+"""Asks for what has the most of something in all, not for the largest of its figures."""
+_NUMBERS = {"two": 2, "three": 3, "four": 4, "five": 5, "ten": 10}
+_SEVERAL = re.compile(
+    r"\b(?:which|what(?: are| were)?(?: the)?|top) (?:top )?"
+    rf"(?P<n>{'|'.join(_NUMBERS)}|[2-9]|1\d|20)\b",
+    re.IGNORECASE,
+)
+"""How many are asked for: which three, what are the 3, the top ten."""
 _AND = re.compile(r"\s*,?\s*\b(?:and|versus|vs\.?|compared (?:to|with)|as well as)\b\s*|,\s+")
 _TOTALS = frozenset(tokenise("total totals net overall subtotal"))
 _LEAST_TOLD = 0.7
@@ -140,9 +174,11 @@ _LEAST_NAMED = 0.5
 CALCULATED_RIGHT = 0.9
 """Share of the results that are right, rounded down (evaluation/reports/calculations.md)."""
 _LINE = re.compile(r"\S[^\n]*")
-MOST_PASSAGES = 400
-"""Of a document that is calculated with. A larger one is a data set: reading it would take seconds,
-and a sum over a part of it would be wrong."""
+MOST_PASSAGES = 1_000
+"""Of a document that is calculated with, some 4,000 rows. A larger one is a data set: reading it
+would take seconds, and a sum over a part of it would be wrong."""
+MOST_SHOWN = 20
+"""Rows and terms that an answer shows of a result."""
 _TITLE = re.compile(r"(?:\S+ ){0,9}\S*[^.\s]|[^.]*:")
 """Of a table: a short line, or one that announces it."""
 _GROUP_WORDS = 12
@@ -170,8 +206,11 @@ class Cell:
     row_tokens: frozenset[str]
     column_tokens: frozenset[str]
     around: frozenset[str]
-    """Stemmed words of what stands above its row: headings, the name of a group of rows."""
+    """Stemmed words of what stands above its row: headings, the name of a group of rows; the labels
+    of its cells of text."""
     table: int
+    texts: tuple[tuple[str, str], ...]
+    """The labelled cells of text of its row, label and value."""
 
     @property
     def place(self) -> tuple[int, str]:
@@ -203,20 +242,35 @@ def operation_of(question: str) -> Operation | None:
     return next(iter(found), None)
 
 
-def calculate(question: str, lines: Sequence[Line]) -> Calculation | None:
+def calculate(question: str, lines: Sequence[Line], *, whole: bool = False) -> Calculation | None:
     """Return what a question asks to calculate from rows; None where they do not tell.
 
     Args:
         question: What was asked.
         lines: Of one document, in its order; those that are no rows part tables and name groups
             of rows.
+        whole: Whether the cells have to tell every word of the question.
     """
+    asked = _asked(question, lines)
+    made = asked and _CALCULATED[asked.operation](asked)
+    return made if asked and made and (not whole or _told_by(asked, made.cells)) else None
+
+
+def names_labels(question: str, lines: Sequence[Line]) -> bool:
+    """Return whether a question that calculates has a word of the labels of records."""
+    asked = _asked(question, lines)
+    records = [] if asked is None else [cell for cell in asked.cells if cell.texts]
+    labels = {label for cell in records for label, _ in (*cell.texts, (cell.column, ""))}
+    return asked is not None and not asked.words.isdisjoint(tokenise(" ".join(labels)))
+
+
+def _asked(question: str, lines: Sequence[Line]) -> _Asked | None:
     operation = operation_of(question)
     cells = [] if operation is None else cells_of(lines)
     if operation is None or not cells:
         return None
-    asked = _Asked(_with_years(question), operation, cells)
-    return _CALCULATED[operation](asked)
+    columns = {cell.column: cell.column_tokens for cell in cells}
+    return _Asked(_with_quantity(_with_years(question), columns), operation, cells)
 
 
 class Line(NamedTuple):
@@ -252,13 +306,17 @@ def cells_of(lines: Sequence[Line]) -> list[Cell]:
         names, figures = read
         name = names[0] if names else ""
         of_row = frozenset(tokenise(_with_years(" ".join(names))))
-        kind = frozenset(tokenise(parts[0].rpartition(": ")[0]))
+        cut = [part.rpartition(": ") for part in parts]
+        texts = tuple((label, text) for label, _, text in cut if label and text in names)
+        kind = frozenset(tokenise(" ".join(label for label, _ in texts)))
         around = group | kind | line.source.above_tokens | above[table]
         for label, figure in figures:
             of_column = frozenset(tokenise(_with_years(label)))
             both = of_row | of_column
             cells.append(
-                Cell(name, label, figure, line.source, both, of_row, of_column, around, table)
+                Cell(
+                    name, label, figure, line.source, both, of_row, of_column, around, table, texts
+                )
             )
     if len(above) > 1:
         return cells
@@ -278,7 +336,7 @@ def _figures(parts: Sequence[str]) -> tuple[list[str], list[tuple[str, Figure]]]
     figures: list[tuple[str, Figure]] = []
     for label, _, value in cells[1:]:
         figure = figure_of(value) if label else None
-        if figure is None:
+        if figure is None or (_YEAR.fullmatch(value) and "year" in tokenise(label)):
             names.append(value)
         else:
             figures.append((label, figure))
@@ -329,9 +387,12 @@ def write_calculation(quoting: Quoting, made: Calculation) -> None:
     """Write a result with how it was made, then the rows of its cells as quotes."""
     if made.result:
         quoting.say(f"**{made.result}**" + (f" = {made.formula}" if made.formula else "") + "\n")
-    for at, source in enumerate(dict.fromkeys(cell.source for cell in made.cells)):
+    sources = list(dict.fromkeys(cell.source for cell in made.cells))
+    for at, source in enumerate(sources[:MOST_SHOWN]):
         quoting.say("\n- " if at or made.result else "- ")
         quoting.quote(source)
+    if len(sources) > MOST_SHOWN:
+        quoting.say(f"\n- {len(sources) - MOST_SHOWN} more rows of the same table")
 
 
 class _Asked:
@@ -345,14 +406,17 @@ class _Asked:
             token: math.log(1 + len(cells) / count) for token, count in held.items()
         }
         self._unknown = math.log(1 + len(cells))
-        self.words = self.telling(question)
+        of_records = (cell.column_tokens for cell in cells if cell.texts)
+        self._idle = _OF_ALL.difference(*of_records) | _OF_OPERATION[operation]
+        pattern = {"count": _BOUND, "largest": _SEVERAL, "smallest": _SEVERAL}.get(operation)
+        self.words = self.telling(pattern.sub(" ", question) if pattern else question)
 
     def telling(self, text: str) -> frozenset[str]:
         """Return the stemmed words of a text that name cells, years left out."""
         for pattern in (_DAY, _NUMBER_OF_YEARS, _YEAR):
             text = pattern.sub(" ", text)
         words = set(tokenise(text))
-        return frozenset(words - _OF_ALL - _OF_OPERATION[self.operation] - CLAIMLESS_WORDS["en"])
+        return frozenset(words - self._idle - CLAIMLESS_WORDS["en"])
 
     def weight(self, tokens: Iterable[str]) -> float:
         return sum(self._rarity.get(token, self._unknown) for token in tokens)
@@ -452,9 +516,33 @@ class _Asked:
         return [one for one in self.cells if one.source is cell.source]
 
     def column_of(self, cell: Cell) -> list[Cell]:
-        """Return the figures of a column without the rows that sum others."""
+        """Return the figures of a column in the rows that are meant, sums of others left out."""
         same = (one for one in self.cells if one.place == cell.place)
-        return [one for one in same if not one.row_tokens & _TOTALS]
+        return self.meant([one for one in same if not one.row_tokens & _TOTALS])
+
+    def meant(self, cells: Sequence[Cell]) -> list[Cell]:
+        """Return the cells of the records that the words tell apart; of all where they tell none.
+
+        None when no record has all of the words, unless the question names several things.
+        """
+        words = self.words.union(self.years)
+        said = [words & cell.row_tokens if cell.texts else frozenset() for cell in cells]
+        telling = frozenset[str]().union(*said) - frozenset.intersection(*said) if said else None
+        if not telling:
+            return list(cells)
+        most = max(len(words & telling) for words in said)
+        if most < len(telling) and not _AND.search(self.text):
+            return []
+        return [
+            cell for cell, words in zip(cells, said, strict=True) if len(words & telling) == most
+        ]
+
+    def asked_of(self, cell: Cell) -> str:
+        """Return the label of a record's cell that the question asks for first; empty for none."""
+        order = tokenise(self.text)
+        named = [(tokenise(label), label) for label, _ in cell.texts]
+        found = [(order.index(own[0]), label) for own, label in named if own and {*own} <= {*order}]
+        return min(found, default=(0, ""))[1]
 
 
 def _years(question: str, operation: Operation) -> tuple[str, ...]:
@@ -466,6 +554,15 @@ def _years(question: str, operation: Operation) -> tuple[str, ...]:
 def _with_years(text: str) -> str:
     """Return a text with fiscal years written as calendar years, and days apart from years."""
     return _WRITTEN_YEAR.sub(r"20\1", text)
+
+
+def _with_quantity(text: str, columns: Mapping[str, frozenset[str]]) -> str:
+    """Return a question with `cheapest` written as `lowest unit price` where one column is that."""
+    for adjective, said, nouns in _QUANTITIES:
+        if adjective.search(text):
+            named = [one for one, tokens in columns.items() if tokens & frozenset(tokenise(nouns))]
+            return adjective.sub(f"{said} {named[0]}", text) if len(named) == 1 else text
+    return text
 
 
 def _undated(tokens: Iterable[str]) -> set[str]:
@@ -599,6 +696,8 @@ def _count(asked: _Asked) -> Calculation | None:
 
 
 def _extreme(asked: _Asked) -> Calculation | None:
+    if (of_records := _most_records(asked)) is not None:
+        return of_records
     best = asked.best(asked.words, asked.years[0] if len(asked.years) == 1 else "")
     if best is None:
         return None
@@ -609,9 +708,92 @@ def _extreme(asked: _Asked) -> Calculation | None:
     if len(line) < 2:
         return None
     pick = max if asked.operation == "largest" else min
+    if label := asked.asked_of(line[0]):
+        return _extreme_record(asked, line, label, pick)
     found = pick(line, key=lambda cell: cell.figure.value)
+    if found.texts and asked.text.lower().startswith("what"):
+        return Calculation(found.figure.text, "", (found,))
     same_row = line[0].source is line[-1].source
     return Calculation(found.column if same_row else found.row, "", (found,))
+
+
+def _extreme_record(
+    asked: _Asked, cells: Sequence[Cell], label: str, pick: Callable[..., Decimal]
+) -> Calculation:
+    """Return which value of a column of text has the extreme; that of its sum for `most`."""
+    groups: dict[str, list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault(dict(cell.texts).get(label, cell.row), []).append(cell)
+    summed = len(groups) < len(cells) and _SUMMED.search(asked.text) is not None
+    values = {
+        name: sum(figures, Decimal()) if summed else pick(figures)
+        for name, of in groups.items()
+        if (figures := [cell.figure.value for cell in of])
+    }
+    several = _SEVERAL.search(asked.text)
+    count = _NUMBERS.get(several["n"].lower(), 0) or int(several["n"]) if several else 1
+    ranked = sorted(values.values(), reverse=asked.operation == "largest")
+    chosen = set(ranked[:count])
+    names = [name for name, value in values.items() if value in chosen]
+    names.sort(key=lambda name: ranked.index(values[name]))
+    found = tuple(
+        cell
+        for name in names
+        for cell in groups[name]
+        if summed or cell.figure.value == values[name]
+    )
+    if summed and len(names) == 1:
+        return Calculation(f"{names[0]}: {_shown(ranked[0])}", _sum_of(found), found)
+    return Calculation(", ".join(names), "", found)
+
+
+def _most_records(asked: _Asked) -> Calculation | None:
+    """Return which value of a column of text the most or the fewest records have."""
+    match = _SUMMED.search(asked.text)
+    after = tokenise(asked.text[match.end() :])[:1] if match else []
+    for cell in asked.cells:
+        counted = [label for label, _ in cell.texts if tokenise(label) == after]
+        label = asked.asked_of(cell) if counted else ""
+        line = asked.column_of(cell) if label not in ("", *counted) else []
+        if not line or not _told_by(asked, line):
+            continue
+        groups: dict[str, list[Cell]] = {}
+        for one in line:
+            groups.setdefault(dict(one.texts).get(label, ""), []).append(one)
+        most = (max if asked.operation == "largest" else min)(map(len, groups.values()))
+        names = [name for name, of in groups.items() if len(of) == most]
+        return Calculation(
+            f"{', '.join(names)}: {most}", "", tuple(one for name in names for one in groups[name])
+        )
+    return None
+
+
+def _number(asked: _Asked) -> Calculation | None:
+    """Return how many records are meant, or the sum of their column that is asked for."""
+    match = _HOW_MANY.search(asked.text)
+    what = frozenset(tokenise(match["what"])) if match else frozenset()
+    records = [cell for cell in asked.cells if cell.texts]
+    for cell in records:
+        if what == cell.column_tokens:
+            line = asked.column_of(cell)
+            if len(line) < 2 or not _told_by(asked, line):
+                continue
+            total = sum((one.figure.value for one in line), Decimal())
+            return Calculation(_shown(total), _sum_of(line), tuple(line))
+        label = next((label for label, _ in cell.texts if what == frozenset(tokenise(label))), None)
+        if label is None:
+            continue
+        line = asked.column_of(cell)
+        if line and _told_by(asked, line):
+            values = dict.fromkeys(dict(one.texts).get(label, "") for one in line)
+            return Calculation(str(len(values)), "", tuple(line))
+    return None
+
+
+def _told_by(asked: _Asked, cells: Sequence[Cell]) -> bool:
+    """Return whether every word of the question is one of these cells or of what names them."""
+    told = frozenset[str]().union(*(cell.tokens | cell.around for cell in cells))
+    return asked.words.union(asked.years) <= told
 
 
 def _covered(asked: _Asked) -> Calculation | None:
@@ -648,10 +830,13 @@ _CALCULATED = {
     "smallest": _extreme,
     "years": _covered,
     "values": _values,
+    "number": _number,
 }
 
 
 def _sum_of(cells: Sequence[Cell]) -> str:
+    if len(cells) > MOST_SHOWN:
+        return f"sum of {len(cells)} figures"
     return " + ".join(_term(cell, closed=at > 0) for at, cell in enumerate(cells))
 
 

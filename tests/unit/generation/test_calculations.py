@@ -48,6 +48,21 @@ Pilots | FY19: 12 | FY181: 10 | 2016/2017: 8 | Change %: 20 %
 Total boats | FY19: 3 | FY181: 4 | 2016/2017: 5 | Change %: (25) %"""
 
 
+ORDERS = """Order: O-1 | City: Turin | Items: 3 | Amount: 10 | Year: 2024 | Status: cancelled
+Order: O-2 | City: Turin | Items: 4 | Amount: 20 | Year: 2024 | Status: open
+Order: O-3 | City: Basel | Items: 1 | Amount: 30 | Year: 2025 | Status: cancelled
+Order: O-4 | City: Basel | Items: 2 | Amount: 40 | Year: 2025 | Status: open
+Order: O-5 | City: Turin | Items: 9 | Amount: 50 | Year: 2025 | Status: cancelled"""
+
+STOCK = """sku: A-100 | product: Hex bolt M8 | warehouse: Lyon | units: 5400 | unit_price_eur: 0.12
+sku: A-101 | product: Hex bolt M10 | warehouse: Lyon | units: 2100 | unit_price_eur: 0.19
+sku: B-200 | product: Cordless drill | warehouse: Ghent | units: 87 | unit_price_eur: 129.00
+sku: B-201 | product: Impact driver | warehouse: Ghent | units: 45 | unit_price_eur: 159.00
+sku: C-300 | product: Safety goggles | warehouse: Lyon | units: 640 | unit_price_eur: 4.50
+sku: C-301 | product: Work gloves | warehouse: Porto | units: 1320 | unit_price_eur: 2.80
+sku: D-400 | product: Workbench | warehouse: Porto | units: 12 | unit_price_eur: 349.00"""
+
+
 @pytest.mark.parametrize(
     ("question", "text", "result", "formula"),
     [
@@ -93,6 +108,35 @@ Total boats | FY19: 3 | FY181: 4 | 2016/2017: 5 | Change %: (25) %"""
         ("What is the average number of tulips?", BEDS, "100", "(120 + 80 + 100) / 3"),
         ("What is the sum of the roses of the East and the West bed?", BEDS, "105", "45 + 60"),
         ("How many beds have more than 90 tulips?", BEDS, "2", "> 90"),
+        ("What is the sum of the tulips in clay?", BEDS, "220", "120 + 100"),
+        ("What is the sum of the units in Lyon?", STOCK, "8,140", "5,400 + 2,100 + 640"),
+        ("How many units are in the Lyon warehouse in total?", STOCK,
+         "8,140", "5,400 + 2,100 + 640"),
+        ("How many units are in Lyon?", STOCK, "8,140", "5,400 + 2,100 + 640"),
+        ("How many units of hex bolts are in Lyon?", STOCK, "7,500", "5,400 + 2,100"),
+        ("How many units are in Ghent and Porto?", STOCK, "1,464", "87 + 45 + 1,320 + 12"),
+        ("How many products are in Lyon?", STOCK, "3", ""),
+        ("How many products are there?", STOCK, "7", ""),
+        ("How many different warehouses are there?", STOCK, "3", ""),
+        ("How many products in Lyon have more than 1,000 units?", STOCK, "2", "> 1,000"),
+        ("What is the average unit price in Ghent?", STOCK, "144", "(129.00 + 159.00) / 2"),
+        ("Which product has the highest unit price?", STOCK, "Workbench", ""),
+        ("Which product in Lyon has the highest unit price?", STOCK, "Safety goggles", ""),
+        ("Which product is the most expensive?", STOCK, "Workbench", ""),
+        ("What is the cheapest product in Ghent?", STOCK, "Cordless drill", ""),
+        ("Which product has the most units?", STOCK, "Hex bolt M8", ""),
+        ("Which warehouse has the most units?", STOCK, "Lyon: 8,140", "5,400 + 2,100 + 640"),
+        ("Which warehouse has the highest unit price?", STOCK, "Porto", ""),
+        ("What is the highest unit price in Ghent?", STOCK, "159.00", ""),
+        ("What are the three products with the most units?", STOCK,
+         "Hex bolt M8, Hex bolt M10, Work gloves", ""),
+        ("Which 2 products have the lowest unit price?", STOCK, "Hex bolt M8, Hex bolt M10", ""),
+        ("Which warehouse has the most products?", STOCK, "Lyon: 3", ""),
+        ("Which warehouse has the fewest products?", STOCK, "Ghent, Porto: 2", ""),
+        ("What is the total amount of the cancelled orders in Turin?", ORDERS,
+         "60", "10 + 50"),
+        ("How many orders are open?", ORDERS, "2", ""),
+        ("How many items were ordered in 2024?", ORDERS, "7", "3 + 4"),
     ],
 )  # fmt: skip
 def test_a_result_names_its_cells(question: str, text: str, result: str, formula: str) -> None:
@@ -117,6 +161,13 @@ def test_a_result_names_its_cells(question: str, text: str, result: str, formula
         ("What does the ferry cost?", FERRIES),
         ("What is the average price of a ticket?", BEDS),
         ("What is the average number of tulips?", "The average bed has many tulips."),
+        ("What is the sum of the units in Madrid?", STOCK),
+        ("What is the sum of the units of drills in Lyon?", STOCK),
+        ("How many hammers are in Lyon?", STOCK),
+        ("How many drills are in Lyon?", STOCK),
+        ("How many units of the workbench are in Porto?", STOCK),  # one row's
+        ("How many bolts are in Lyon?", STOCK),
+        ("Which product is the heaviest?", STOCK),
     ],
 )
 def test_what_the_table_does_not_tell_is_not_calculated(question: str, text: str) -> None:
@@ -179,6 +230,28 @@ def test_figures_of_many_digits_are_calculated() -> None:
     )
     assert made is not None
     assert made.result.startswith("999,999,999,")
+
+
+def test_of_many_rows_the_first_are_shown() -> None:
+    text = "\n".join(f"Bed: {n} east | Soil: clay | Tulips: {n}" for n in range(1, 31))
+    items = evidence(text)
+    made = calculate("What is the sum of the tulips?", lines_of(items))
+    assert made is not None
+    assert (made.result, made.formula) == ("465", "sum of 30 figures")
+    quoting = Quoting(items)
+    write_calculation(quoting, made)
+    done = quoting.done()
+    assert len(done.sentences) == 20
+    assert done.text.endswith("\n- 10 more rows of the same table")
+
+
+def test_what_two_records_share_with_equal_figures_names_both() -> None:
+    text = (
+        STOCK + "\nsku: E-1 | product: Lathe | warehouse: Ghent | units: 1 | unit_price_eur: 349.00"
+    )
+    made = calculate("Which product is the most expensive?", lines_of(evidence(text)))
+    assert made is not None
+    assert made.result == "Workbench, Lathe"
 
 
 @given(st.text(max_size=80), st.lists(st.text(max_size=60), max_size=6))
