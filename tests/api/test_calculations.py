@@ -41,3 +41,25 @@ def test_a_table_that_is_a_data_set_is_not_calculated_with(shop: Site) -> None:
     ).json()
     assert answer["status"] == "answered"
     assert not answer["answer"].startswith("**")
+
+
+def test_a_large_table_is_found_by_labels_that_all_of_its_passages_have(shop: Site) -> None:
+    cities = ("Lyon", "Ghent", "Porto")
+    rows = [f"O-{n},Keller {n},{cities[n % 3]},{n * 7 % 1000}.5,open" for n in range(300)]
+    shop.upload(("orders.csv", "\n".join(["order,customer,city,amount,status", *rows]).encode()))
+    shop.upload(("tour.txt", b"The tour goes from Basel to Strasbourg in three stages."))
+    where = {"library": "papers"}
+    for question, begins in (
+        ("Which customer has the highest amount?", "**Keller 285**"),
+        ("How many orders are from Ghent?", "**100**"),
+        ("What is the total amount of the orders in Porto?", "**47,400.0** = sum of 100 figures"),
+        (
+            "Which three customers have the highest amount?",
+            "**Keller 285, Keller 142, Keller 284**",
+        ),
+    ):
+        answer = shop.client.post("/api/v1/query", json={"question": question, **where}).json()
+        assert answer["answer"].startswith(begins), (question, answer["answer"][:200])
+        assert answer["sentences"][0]["citations"][0]["quote"].startswith("order: O-")
+    other = {"question": "Which supplier has the highest discount?", **where}
+    assert shop.client.post("/api/v1/query", json=other).json()["status"] == "abstained"
