@@ -93,7 +93,8 @@ _WORDS: Mapping[Operation, str] = {
     "years": "table provide provided information include included given listed shown show financial"
     " company calculated recorded accounted",
     "values": "",
-    "number": "different distinct",
+    "number": "different distinct come live stay work belong hold contain store keep locate base"
+    " register list sell",
 }
 _OF_OPERATION: Mapping[Operation, frozenset[str]] = {
     name: frozenset(tokenise(words)) for name, words in _WORDS.items()
@@ -112,11 +113,7 @@ _YEAR = re.compile(r"(?<![\d,.])(?:19|20)\d\d(?!\d|[,.]\d)")
 _WRITTEN_YEAR = re.compile(r"\b(?:20\d\d/|F(?:Y|iscal ?)?[ '\u2019]?)(?:20)?(\d\d)(?!\d\d)\d?\b")
 """A fiscal year, which goes by the calendar year of its end: 2018/19, FY19, or FY191 with the mark
 of a note."""
-_HOW_MANY = re.compile(
-    r"\bhow many (?:different |distinct )?(?P<what>(?:[\w-]+ ){0,3}?[\w-]+?)\W+"
-    r"(?:(?:is|are|was|were|do|does|did|have|has|had|can|in|at|on|of|from|with|by|there)\b|$)",
-    re.IGNORECASE,
-)
+_HOW_MANY = re.compile(r"\bhow many (?:different |distinct )?(?P<what>.+)", re.IGNORECASE)
 _NUMBER_OF_YEARS = re.compile(r"\b(?:\d|two|three|four|five) (?:fiscal )?years\b", re.IGNORECASE)
 _MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
 _DAY = re.compile(rf"\b{_MONTH} ?\d{{1,2}}\b,?|\b\d{{1,2}}\.? {_MONTH}\b")
@@ -341,7 +338,7 @@ def _figures(parts: Sequence[str]) -> tuple[list[str], list[tuple[str, Figure]]]
         else:
             figures.append((label, figure))
     if cells[0][0] and (first := figure_of(cells[0][2])) and not _YEAR.fullmatch(cells[0][2]):
-        return [], [(cells[0][0], first), *figures]  # a sum without a name
+        return names[1:], [(cells[0][0], first), *figures]  # a sum, or a record with a number
     return names, figures
 
 
@@ -771,17 +768,21 @@ def _most_records(asked: _Asked) -> Calculation | None:
 def _number(asked: _Asked) -> Calculation | None:
     """Return how many records are meant, or the sum of their column that is asked for."""
     match = _HOW_MANY.search(asked.text)
-    what = frozenset(tokenise(match["what"])) if match else frozenset()
+    what = tokenise(match["what"]) if match else []
+
+    def is_named(label: str) -> bool:
+        own = tokenise(label)
+        return bool(own) and what[: len(own)] == own
+
     records = [cell for cell in asked.cells if cell.texts]
     for cell in records:
-        if what == cell.column_tokens:
+        if is_named(cell.column):
             line = asked.column_of(cell)
             if len(line) < 2 or not _told_by(asked, line):
                 continue
             total = sum((one.figure.value for one in line), Decimal())
             return Calculation(_shown(total), _sum_of(line), tuple(line))
-        label = next((label for label, _ in cell.texts if what == frozenset(tokenise(label))), None)
-        if label is None:
+        if (label := next((label for label, _ in cell.texts if is_named(label)), None)) is None:
             continue
         line = asked.column_of(cell)
         if line and _told_by(asked, line):

@@ -54,6 +54,11 @@ Order: O-3 | City: Basel | Items: 1 | Amount: 30 | Year: 2025 | Status: cancelle
 Order: O-4 | City: Basel | Items: 2 | Amount: 40 | Year: 2025 | Status: open
 Order: O-5 | City: Turin | Items: 9 | Amount: 50 | Year: 2025 | Status: cancelled"""
 
+GUESTS = """id: 1 | guest: Ana | town: Oslo | age: 30 | nights: 3
+id: 2 | guest: Bo | town: Bergen | age: 41 | nights: 2
+id: 3 | guest: Cai | town: Oslo | age: 50 | nights: 1
+id: 4 | guest: Ida | town: Bergen | age: 77 | nights: 7"""
+
 STOCK = """sku: A-100 | product: Hex bolt M8 | warehouse: Lyon | units: 5400 | unit_price_eur: 0.12
 sku: A-101 | product: Hex bolt M10 | warehouse: Lyon | units: 2100 | unit_price_eur: 0.19
 sku: B-200 | product: Cordless drill | warehouse: Ghent | units: 87 | unit_price_eur: 129.00
@@ -136,6 +141,10 @@ sku: D-400 | product: Workbench | warehouse: Porto | units: 12 | unit_price_eur:
         ("What is the total amount of the cancelled orders in Turin?", ORDERS,
          "60", "10 + 50"),
         ("How many orders are open?", ORDERS, "2", ""),
+        ("How many guests come from Oslo?", GUESTS, "2", ""),
+        ("What is the average age of the guests from Oslo?", GUESTS, "40", "(30 + 50) / 2"),
+        ("Who is the oldest guest?", GUESTS, "Ida", ""),
+        ("How many nights do the guests from Bergen stay?", GUESTS, "9", "2 + 7"),
         ("How many items were ordered in 2024?", ORDERS, "7", "3 + 4"),
     ],
 )  # fmt: skip
