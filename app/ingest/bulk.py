@@ -15,7 +15,6 @@ import signal
 import tempfile
 import threading
 from array import array
-from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from contextlib import ExitStack, closing, suppress
@@ -29,7 +28,7 @@ from urllib.parse import unquote
 import numpy as np
 import numpy.typing as npt
 
-from app.core.cancel import CancelToken
+from app.core.cancel import CancelToken, in_order
 from app.core.errors import Conflict, DocuMindError, NotFound
 from app.core.ids import document_id
 from app.core.languages import language_of
@@ -227,14 +226,12 @@ def prepared_articles(
     else:
         return
     pool = _started_pool(workers, stack)
-    window: deque[Future[list[Prepared]]] = deque()
-    for group in groups:
+    for future in in_order(pool, work, groups, workers * 3 + 1):
+        while not future.done():
+            token.raise_if_cancelled()
+            wait([future], timeout=_LOOK_S)
         token.raise_if_cancelled()
-        window.append(pool.submit(work, group))
-        if len(window) > workers * 3:
-            yield from _result(window.popleft(), token)
-    while window:
-        yield from _result(window.popleft(), token)
+        yield from future.result()
 
 
 def _started_pool(workers: int, stack: ExitStack) -> ProcessPoolExecutor:
@@ -247,14 +244,6 @@ def _started_pool(workers: int, stack: ExitStack) -> ProcessPoolExecutor:
     stack.callback(pool.shutdown, wait=True, cancel_futures=True)
     stack.callback(stopped.set)  # first: a worker then ends with the article that it is at
     return pool
-
-
-def _result(future: Future[list[Prepared]], token: CancelToken) -> list[Prepared]:
-    while not future.done():
-        token.raise_if_cancelled()
-        wait([future], timeout=_LOOK_S)
-    token.raise_if_cancelled()
-    return future.result()
 
 
 # Count how many articles link to a title, in constant memory.
