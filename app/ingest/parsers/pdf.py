@@ -23,7 +23,7 @@ from app.ingest.ocr import INSTALL, text_layer
 from app.ingest.parsers.blocks import resolved
 from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.headings import OutlineEntry, find_headings, with_outline
-from app.ingest.parsers.pdf_boxes import has_codes, name_tex_codes
+from app.ingest.parsers.pdf_boxes import name_tex_codes
 from app.ingest.parsers.pdf_layout import KINDS, PageLayout, open_forms
 from app.ingest.parsers.sniffing import pdf_start, protected
 
@@ -265,8 +265,7 @@ def _framed(
 
 
 # PDFium puts U+0002 where a word was broken by a hyphen at a line end, and drops the line end with
-# it. All patterns of this module start with a literal character where they can: those are found at
-# memory speed, others cost as much as PDFium itself.
+# it. Patterns start with a literal character where they can: those are found at memory speed.
 _BREAK = re.compile(r"\x02(?=([^\W\d_]+|\d))")
 _WORD = re.compile(r"[^\W\d_]+")
 _ALWAYS_HYPHEN = re.compile(r"(?:self|well)-(?!ish|ness|ing)")
@@ -282,7 +281,6 @@ _LIST_OR_CAPTION = (
 )
 _ENTRY_OF_CONTENTS = re.compile(r"\.(?<!\.\.)(?<!\. \.)(?: ?\.){3,}+ *[\divx]{1,6} *(?=\n)")
 """Leaders and a page number."""
-_HAS_UNSPACED = re.compile(f"\n(?<=[{UNSPACED}]\n)[{UNSPACED}]")
 _FRONT_MATTER_LINES = 40
 _LONGEST_OUTLINE = 5_000
 """Entries that are read."""
@@ -478,14 +476,14 @@ def assemble(
     raw = name_tex_codes(raw)
     compounds = _compounds(raw)
     clean = [
-        normalise(resolved(_mark_unnamed(_join_words(_marks_behind(page), compounds))))
+        normalise(resolved(_UNNAMED.sub("\ufffd", _join_words(_marks_behind(page), compounds))))
         for page in raw
     ]
     bodies: list[str] = []
     ends: list[str] = []
     for found, _ in clean:
         text = _join_unspaced(found).strip("\n")
-        end = _AT_END.search(text) if _is_marked(text) else None
+        end = _AT_END.search(text)
         bodies.append(text[: end.start()] if end else text)
         ends.append(end[0] if end else "")  # filled in or noted, behind the text of the page
     pages: list[PageSpan] = []
@@ -502,7 +500,7 @@ def assemble(
     if outline:
         headings = with_outline(text, pages, outline, headings, running)
     flowing = "\n".join(_flow_page(text, span, headings) for span in pages)
-    marked = list(_MARKED.finditer(flowing)) if _is_marked(flowing) else []
+    marked = list(_MARKED.finditer(flowing))
     marks = [found.start() for found in marked]
 
     def at(place: int) -> int:
@@ -511,7 +509,7 @@ def assemble(
 
     kinds = {mark: kind for kind, mark in KINDS.items()}
     return ParsedDocument(
-        text=_NO_MARKS.sub("", flowing) if marked else flowing,
+        text=_NO_MARKS.sub("", flowing),
         media_type=FORMATS["pdf"].media_type,
         pages=tuple(PageSpan(page.number, at(page.start), at(page.end)) for page in pages),
         headings=tuple(replace(h, start=at(h.start), end=at(h.end)) for h in headings),
@@ -531,16 +529,6 @@ def _marks_behind(text: str) -> str:
     other way; a word then begins with one.
     """
     return _MARK_AND_LETTER.sub(r"\2\1", text) if _LEADING_MARK.search(text) else text
-
-
-def _is_marked(text: str) -> bool:
-    """Return whether the layout marked a line of a text; ten times as fast as an expression."""
-    return any(mark in text for mark in KINDS.values())
-
-
-def _mark_unnamed(text: str) -> str:
-    is_coded = has_codes(text) or any(code in text for code in "\x02\ufffe\uffff")
-    return _UNNAMED.sub("\ufffd", text) if is_coded else text
 
 
 def _compounds(raw: list[str]) -> set[str]:
@@ -583,8 +571,6 @@ def _join_words(text: str, compounds: set[str]) -> str:
 
 def _join_unspaced(text: str) -> str:
     """Return a page without line ends inside Han and kana paragraphs, which have no spaces."""
-    if not _HAS_UNSPACED.search(text):
-        return text
     full = max(8, _usual_length(text) * 4 // 5)
     return re.sub(f"(?<=[^\n]{{{full}}}[{UNSPACED}\uff0c\u3001\uff1b])\n(?=[{UNSPACED}])", "", text)
 
@@ -616,9 +602,8 @@ def _flow(block: str, of: str | None = None) -> str:
     if block.count("\n") < 2:
         return block
     wrapped = _wrapped(max(20, usual * 4 // 50 * 10))
-    leaders = "...." in block or ". . . ." in block
-    ends = {match.end() for match in _ENTRY_OF_CONTENTS.finditer(block)} if leaders else set()
-    for marked in _MARKED.finditer(block) if _is_marked(block) else ():
+    ends = {match.end() for match in _ENTRY_OF_CONTENTS.finditer(block)}
+    for marked in _MARKED.finditer(block):
         ends |= {marked.start() - 1, marked.end()}
     return wrapped.sub(lambda end: "\n" if end.start() in ends else " ", block)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import re
-import struct
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -75,7 +74,6 @@ _FRONT_LINES = 15
 """Of a first page, among which its authors are."""
 _WIDE = re.compile("[\u4e00-\u9fff\uac00-\ud7a3]")
 _LEAST_WIDE, _SAMPLE = 20, 60
-_FOUR = struct.Struct("4d")
 _BLANKS = re.compile(" +")
 
 # Lengths in heights of a line, or in sizes of a font.
@@ -184,9 +182,8 @@ class PageLayout:
         self, page: pypdfium2.PdfPage, textpage: pypdfium2.PdfTextPage, *, is_first: bool = False
     ) -> None:
         self._raw = textpage.raw
-        self._values = bytearray(4 * ctypes.sizeof(ctypes.c_double))
         self._boxes = pdfium.FS_RECTF(), pdfium.FS_RECTF()
-        self._sides = [ctypes.c_double.from_buffer(self._values, 8 * at) for at in range(4)]
+        self._sides = [ctypes.c_double() for _ in range(4)]
         self._shown = Box(*page.get_bbox())
         count = textpage.count_chars()
         characters = textpage.get_text_range(0, count) if count else ""
@@ -264,8 +261,8 @@ class PageLayout:
         boxes = count(raw, start, end - start)
         for at in range(boxes):
             get(raw, at, left, top, right, bottom)
-            x0, y1, x1, y0 = _FOUR.unpack(self._values)
-            found.append(Run(x0, y0, x1, y1, start, end))
+            box = left.value, bottom.value, right.value, top.value
+            found.append(Run(*box, start, end))
         for at in range(1, boxes):  # a text object ends before the first length that holds two
             lengths = range(1, end - start + 1)
             start += bisect_left(lengths, 2, key=partial(count, raw, start))
