@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain, islice, pairwise
@@ -172,12 +172,9 @@ def set_apart(pages: Sequence[str]) -> list[FramedPage]:
     heads, feet = [0] * len(pages), [0] * len(pages)
     for depth in range(_DEEPEST_ALIKE):
         edges = [_edge_lines(page, depth, heads[at], feet[at], at) for at, page in enumerate(lines)]
-        repeated = _Repeated(edges)
-        for at, found in enumerate(edges):
-            for line in found:
-                if repeated.is_alike(line) or (depth < _DEEPEST and repeated.is_running(line, at)):
-                    heads[at] += line.edge == "head"
-                    feet[at] += line.edge == "foot"
+        for at, edge in _repeated(edges, depth):
+            heads[at] += edge == "head"
+            feet[at] += edge == "foot"
     last: dict[str, tuple[int, list[int]]] = {}
     return [_framed(page, heads[at], feet[at], at, last) for at, page in enumerate(lines)]
 
@@ -199,38 +196,27 @@ def _is_new(line: str, number: int, last: dict[str, tuple[int, list[int]]]) -> b
     )
 
 
-class _Repeated:
-    """Counts lines that repeat at one depth of all pages."""
-
-    def __init__(self, edges: Sequence[Sequence[_Line]]) -> None:
-        lines = list(chain(*edges))
-        self._words = Counter((line.edge, line.words) for line in lines)
-        self._counts = Counter(line.counts for line in lines)
-        self._shapes = Counter((line.edge, line.shape) for line in lines)
-        self._heads = [
-            next((line.words for line in found if line.edge == "head"), "") for found in edges
-        ]
-        self._least = max(_LEAST_PAGES, _LEAST_SHARE * len(edges))
-
-    def is_alike(self, line: _Line) -> bool:
-        """Return whether a line repeats on pages, numbers aside."""
-        return (
-            self._shapes[line.edge, line.shape] >= max(_LEAST_ALIKE, self._least)
-            and len(line.words.split()) >= _SHORTEST_ALIKE
-        )
-
-    def is_running(self, line: _Line, at: int) -> bool:
-        """Return whether a line names the document, its part or the page."""
-        same = self._words[line.edge, line.words]
-        counts_pages = line.counts is not None and self._counts[line.counts] >= self._least
-        if counts_pages and (not line.words or same > 1):
-            return True
-        if not line.words or _ENDS_SENTENCE.search(line.words):
-            return False
-        names_section = line.edge == "head" and len(self._heads) >= _LEAST_PAGES_OF_SECTIONS
-        return same >= self._least or (
-            names_section and " " in line.words and line.words in self._heads[max(0, at - 2) : at]
-        )
+def _repeated(edges: Sequence[Sequence[_Line]], depth: int) -> Iterator[tuple[int, Edge]]:
+    """Yield page and edge of the running lines among those at one depth of all pages."""
+    lines = list(chain(*edges))
+    words = Counter((line.edge, line.words) for line in lines)
+    counts = Counter(line.counts for line in lines)
+    shapes = Counter((line.edge, line.shape) for line in lines)
+    heads = [next((line.words for line in found if line.edge == "head"), "") for found in edges]
+    has_sections = len(heads) >= _LEAST_PAGES_OF_SECTIONS
+    least = max(_LEAST_PAGES, _LEAST_SHARE * len(edges))
+    for at, line in ((at, line) for at, found in enumerate(edges) for line in found):
+        same = words[line.edge, line.words]
+        is_long = len(line.words.split()) >= _SHORTEST_ALIKE
+        is_alike = is_long and shapes[line.edge, line.shape] >= max(_LEAST_ALIKE, least)
+        may_count = line.counts is not None and (not line.words or same > 1)
+        counts_pages = may_count and counts[line.counts] >= least
+        may_name = has_sections and line.edge == "head" and " " in line.words
+        names_section = may_name and line.words in heads[max(0, at - 2) : at]
+        is_title = bool(line.words) and not _ENDS_SENTENCE.search(line.words)
+        names_part = is_title and (same >= least or names_section)
+        if is_alike or (depth < _DEEPEST and (counts_pages or names_part)):
+            yield at, line.edge
 
 
 def _edge_lines(page: list[str], depth: int, heads: int, feet: int, number: int) -> list[_Line]:
@@ -328,8 +314,7 @@ def parse_pdf(
     odd = [number for number, (_, is_odd) in enumerate(read, start=1) if is_odd]
     recognised = texts_of_words(words)
     raw = [recognised.get(number, text) for number, (text, _) in enumerate(read, start=1)]
-    known = {page.page for page in words}
-    if lacks_text(raw, scanned) and not known:
+    if lacks_text(raw, scanned) and not words:
         if not options.reads_pictures:
             pages = "1 page" if len(raw) == 1 else f"{len(raw)} pages"
             raise NoTextLayer(
@@ -338,9 +323,7 @@ def parse_pdf(
             )
         bare = (at for at, text in enumerate(raw, start=1) if len(text) < MIN_CHARACTERS_PER_PAGE)
         scanned = sorted({*scanned, *bare})
-    parsed = judge(
-        filename, assemble(raw, information, outline), scanned, odd, recognised, known, options
-    )
+    parsed = judge(filename, assemble(raw, information, outline), scanned, odd, words, options)
     if _unnamed(parsed.text) >= _UNNAMED_FILE:  # nonsense is left out until OCR has read it
         nonsense = _unnamed_pages(parsed)
         legible = ["" if at in nonsense else text for at, text in enumerate(raw, start=1)]
@@ -355,76 +338,66 @@ def parse_pdf(
 def judge(
     filename: str,
     parsed: ParsedDocument,
-    scanned: Collection[int],
-    odd: Collection[int] = (),
-    recognised: Collection[int] = (),
-    known: Collection[int] = (),
+    scanned: Sequence[int],
+    odd: Sequence[int] = (),
+    words: Sequence[PageWords] = (),
     options: IngestOptions = _NO_OCR,
 ) -> ParsedDocument:
-    """Return a document with warnings about pages whose text cannot be read, and their numbers.
+    """Return a PDF with what `with_findings` tells of its pages.
 
     Args:
         filename: For messages.
         parsed: With U+FFFD for a glyph whose font does not say which character it is.
         scanned: The numbers, from 1, of pages that are pictures.
         odd: Of pages whose fonts name other characters than they show.
-        recognised: Of pages whose text is by OCR.
-        known: Of all pages that OCR has read.
+        words: What OCR has read.
         options: Say whether there is OCR.
 
     Raises:
         NoTextLayer: A third of all characters are without a meaning, and there is no OCR.
     """
-    unnamed = _unnamed_pages(parsed)
-    if _unnamed(parsed.text) >= _UNNAMED_FILE and not (known or options.reads_pictures):
+    if _unnamed(parsed.text) >= _UNNAMED_FILE and not (words or options.reads_pictures):
         raise NoTextLayer(
             f"{filename!r} has fonts that do not say which characters they show; {_OCR}"
         )
     pictures = f"if they show text, run OCR on the file and send the result, or, {INSTALL}"
+    unnamed = _unnamed_pages(parsed)
     findings = [
         (scanned, "pictures without text", pictures),
         (unnamed, "fonts that do not say which characters they show", _OCR),
         (odd, "fonts that name other characters than they show", _OCR),
     ]
-    left = [
-        ([number for number in numbers if number not in known], what, cure)
-        for numbers, what, cure in findings
-    ]
-    unread = {number for numbers, _, _ in left for number in numbers}
-    if options.ocr == "always":
-        unread = {page.number for page in parsed.pages} - {*known}
-    return replace(
-        parsed,
-        warnings=told_of_pages(recognised, len(parsed.pages), left, options),
-        unread=tuple(sorted(unread)),
-        recognised=len(recognised),
-    )
+    return with_findings(parsed, findings, words, options)
 
 
-def told_of_pages(
-    recognised: Collection[int],
-    of: int,
+def with_findings(
+    parsed: ParsedDocument,
     findings: Sequence[tuple[Sequence[int], str, str]],
+    words: Sequence[PageWords],
     options: IngestOptions,
-) -> tuple[str, ...]:
-    """Return warnings about pages that OCR has read, or that it should.
+) -> ParsedDocument:
+    """Return a document with warnings about pages that OCR has read, or should, and their numbers.
 
-    Args:
-        recognised: The numbers, from 1, of pages with a text by OCR.
-        of: All pages.
-        findings: Numbers of pages, what they have, and what to do about it without OCR.
-        options: Say whether there is OCR.
+    `findings` are numbers of pages, from 1, what they have, and what to do about it without OCR; a
+    page that OCR has read, with or without `words` on it, has none.
     """
-    reads = options.reads_pictures
-    waits = "their text follows, OCR reads them in the background"
-    warnings = [
-        f"{what} on {_pages(numbers, of)}; {waits if reads else cure}"
-        for numbers, what, cure in findings
-        if numbers
-    ]
+    known = {page.page for page in words}
+    recognised = sorted({page.page for page in words if page.lines})
+    warnings, unread = [], set[int]()
     if recognised:
-        warnings.insert(0, f"the text is read by OCR on {_pages(sorted(recognised), of)}")
-    return tuple(warnings)
+        shown = _pages(recognised, len(parsed.pages))
+        warnings.append(f"the text is read by OCR on {shown}")
+    for numbers, what, cure in findings:
+        if left := [number for number in numbers if number not in known]:
+            waits = "their text follows, OCR reads them in the background"
+            todo = waits if options.reads_pictures else cure
+            warnings.append(f"{what} on {_pages(left, len(parsed.pages))}; {todo}")
+            unread.update(left)
+    if options.ocr == "always":
+        unread = {page.number for page in parsed.pages} - known
+    return replace(
+        parsed, warnings=tuple(warnings), unread=tuple(sorted(unread)), recognised=len(recognised)
+    )
 
 
 def texts_of_words(words: Sequence[PageWords]) -> dict[int, str]:
