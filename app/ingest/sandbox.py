@@ -164,6 +164,7 @@ class SandboxProcess:
         self.parses += 1
         deadline = time.monotonic() + self._options.parse_wall_s
         late = threading.Timer(self._options.parse_wall_s, self.stop)
+        late.daemon = True  # a server that ends does not wait for it
         late.start()
         try:
             send(self._control, header, body)
