@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextvars
 import os
 import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from typing import Any, Generic, Self, TypeVar, overload
 
@@ -96,7 +97,21 @@ class Periodic:
         self._thread.join()
 
 
+S = TypeVar("S")
 T = TypeVar("T")
+
+
+def in_order(
+    pool: Executor, work: Callable[[S], T], items: Iterable[S], most: int
+) -> Iterator[Future[T]]:
+    """Yield the work on each item, in order; at most `most` items are taken and not yet yielded."""
+    under_way: deque[Future[T]] = deque()
+    for item in items:
+        under_way.append(pool.submit(work, item))
+        if len(under_way) == most:
+            yield under_way.popleft()
+    yield from under_way
+
 
 THREADS = max(1, (os.cpu_count() or 1) - 1)
 """More would take turns on the cores: such work runs without the interpreter for the most part."""

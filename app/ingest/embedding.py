@@ -6,15 +6,14 @@ The catalog says what is missing.
 from __future__ import annotations
 
 import threading
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, takewhile
 
 import numpy as np
 
-from app.core.cancel import CancelToken
+from app.core.cancel import CancelToken, in_order
 from app.core.errors import DocuMindError, InputError, PassageTooLong, ProviderBadResponse
 from app.core.ports import Embedder, PassageEncoder
 from app.core.text import TOKENIZER_VERSION
@@ -274,23 +273,36 @@ class VectorBackfill:
         """
         encoder = self.codes.shared_encoder(library, self.embedder) if self.codes else None
         state = EmbeddingRun(self.embedder, encoder)
+        token = cancel or CancelToken()
+
+        def store(embedded: Sequence[Embedded]) -> None:
+            ids = [chunk.chunk_id for chunk, _ in embedded]
+            if self.codes is not None:
+                self.codes.store.write_codes(state.take_codes(ids))
+            rows = np.stack([row for _, row in embedded])
+            self.writer.write_vectors(library, ids, rows, self.build)
+            self.writer.apply(library)
+
+        def embedded(page: list[Chunk], pool: ThreadPoolExecutor) -> Iterator[list[Embedded]]:
+            page.sort(key=lambda chunk: len(chunk.text))
+            batches = (page[start : start + size] for start in range(0, len(page), size))
+            wanted = takewhile(lambda _: not token.cancelled, batches)
+            for batch in in_order(pool, state.embed, wanted, workers):
+                if made := batch.result():
+                    yield made
+                if progress is not None:
+                    progress(state.embedded + len(state.failed))
+
+        size, pages = self.options.embed_batch, max(_PAGE_BATCHES, _PAGE_ROUNDS * workers)
         with (
-            ThreadPoolExecutor(1, thread_name_prefix="vectors") as pool,
+            ThreadPoolExecutor(1, thread_name_prefix="vectors") as writing,
             ThreadPoolExecutor(workers, "embed") as embedding,
         ):
-            writes = _Writes(pool, self, library)
-            size, pages = self.options.embed_batch, max(_PAGE_BATCHES, _PAGE_ROUNDS * workers)
             for page in self._pages(library, state, limit, order, doc_ids, size * pages):
-                page.sort(key=lambda chunk: len(chunk.text))
-                batches = (page[start : start + size] for start in range(0, len(page), size))
-                for embedded in _ahead(embedding, workers, state.embed, batches, cancel):
-                    if embedded:
-                        ids = [chunk.chunk_id for chunk, _ in embedded]
-                        rows = np.stack([row for _, row in embedded])
-                        writes.submit(ids, rows, state.take_codes(ids))
-                    if progress is not None:
-                        progress(state.embedded + len(state.failed))
-                writes.drain()
+                made = embedded(page, embedding)
+                for stored in in_order(writing, store, made, _QUEUED_BATCHES + 1):
+                    stored.result()
+                token.raise_if_cancelled()  # what was under way is stored
         if self.codes is not None and limit is None:
             self.codes.run(library, doc_ids=doc_ids, progress=code_progress, cancel=cancel)
         return BackfillReport(state.embedded, tuple(state.failed.values()))
@@ -320,56 +332,6 @@ class VectorBackfill:
                 return
             before = {chunk.chunk_id for chunk in page}
             yield page
-
-
-def _ahead(
-    pool: ThreadPoolExecutor,
-    workers: int,
-    embed: Callable[[Sequence[Chunk]], list[Embedded]],
-    batches: Iterable[Sequence[Chunk]],
-    cancel: CancelToken | None,
-) -> Iterator[list[Embedded]]:
-    """Yield what becomes of each batch, in order, with `workers` of them under way.
-
-    Raises:
-        Cancelled: Asked to stop; what was under way has been yielded first.
-    """
-    under_way: deque[Future[list[Embedded]]] = deque()
-    for batch in batches:
-        if cancel is not None and cancel.cancelled:
-            while under_way:
-                yield under_way.popleft().result()
-            cancel.raise_if_cancelled()
-        under_way.append(pool.submit(embed, batch))
-        if len(under_way) == workers:
-            yield under_way.popleft().result()
-    while under_way:
-        yield under_way.popleft().result()
-
-
-class _Writes:
-    """Writes batches to the catalog and projections in order, a few at a time."""
-
-    def __init__(self, pool: ThreadPoolExecutor, work: VectorBackfill, library: Library) -> None:
-        self._pool = pool
-        self._work = work
-        self._library = library
-        self._futures: deque[Future[None]] = deque()
-
-    def submit(self, chunk_ids: list[int], rows: FloatArray, codes: dict[int, PassageCode]) -> None:
-        self._futures.append(self._pool.submit(self._write, chunk_ids, rows, codes))
-        while len(self._futures) > _QUEUED_BATCHES:
-            self._futures.popleft().result()
-
-    def drain(self) -> None:
-        while self._futures:
-            self._futures.popleft().result()
-
-    def _write(self, chunk_ids: list[int], rows: FloatArray, codes: dict[int, PassageCode]) -> None:
-        if self._work.codes is not None:
-            self._work.codes.store.write_codes(codes)
-        self._work.writer.write_vectors(self._library, chunk_ids, rows, self._work.build)
-        self._work.writer.apply(self._library)
 
 
 def fingerprint_of(identity: EmbedderIdentity, options: IngestOptions) -> Fingerprint:

@@ -16,8 +16,6 @@ import math
 import os
 import queue
 import signal
-import socket
-import struct
 import subprocess
 import sys
 import threading
@@ -25,6 +23,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import asdict, fields, replace
+from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
 from typing import Any, Self
 
@@ -35,10 +34,8 @@ from app.core.labels import found_labels
 from app.core.types import PageBoxes, PageText, PageWords, ParsedDocument
 from app.ingest.names import IngestOptions
 
-# Exchange frames of a JSON header and a body between server and parsing child.
+# Exchange a JSON header and a body between server and parsing child.
 
-_SIZES = struct.Struct(">II")
-_BLOCK_BYTES = 1 << 20
 _TITLE_CHARACTERS = 2_000
 _AUTHORS = 1_000
 
@@ -46,52 +43,19 @@ Header = Mapping[str, Any]
 """Decoded JSON; what a child answers is checked before it is used."""
 
 
-class FrameTooLarge(Exception):
-    """The other side announced more bytes than the limit."""
+def send(pipe: Connection, header: Mapping[str, object], body: bytes = b"") -> None:
+    pipe.send_bytes(json.dumps(header, default=_fields).encode())
+    pipe.send_bytes(body)
 
 
-def send_frame(sock: socket.socket, header: Mapping[str, object], body: bytes = b"") -> None:
-    head = json.dumps(header, default=_fields).encode()
-    sock.sendall(_SIZES.pack(len(head), len(body)) + head)
-    if body:
-        sock.sendall(body)
-
-
-def receive_frame(
-    sock: socket.socket, *, limit_bytes: int = 1 << 32, deadline: float | None = None
-) -> tuple[Header, bytes] | None:
-    """Return the next frame; None if the other side closed before its end.
-
-    `limit_bytes` is of header and body together, `deadline` of `time.monotonic()`.
+def receive(pipe: Connection, most_bytes: int | None = None) -> tuple[Header, bytes]:
+    """Return the next header and body, each of `most_bytes` at most; nothing is unpickled.
 
     Raises:
-        FrameTooLarge: The announced size passes the limit.
-        TimeoutError: The deadline passed.
+        EOFError: The other side closed.
+        OSError: It announced more bytes.
     """
-    sizes = _receive(sock, _SIZES.size, deadline)
-    if sizes is None:
-        return None
-    head_size, body_size = _SIZES.unpack(sizes)
-    if head_size + body_size > limit_bytes:
-        raise FrameTooLarge(f"{head_size + body_size:,} bytes")
-    head = _receive(sock, head_size, deadline)
-    body = _receive(sock, body_size, deadline)
-    return None if head is None or body is None else (json.loads(head), body)
-
-
-def _receive(sock: socket.socket, size: int, deadline: float | None) -> bytes | None:
-    buffer = bytearray()
-    while len(buffer) < size:
-        if deadline is not None:
-            remaining = deadline - time.monotonic()
-            if remaining <= 0:
-                raise TimeoutError
-            sock.settimeout(remaining)
-        block = sock.recv(min(_BLOCK_BYTES, size - len(buffer)))
-        if not block:
-            return None
-        buffer += block
-    return bytes(buffer)
+    return json.loads(pipe.recv_bytes(most_bytes)), pipe.recv_bytes(most_bytes)
 
 
 def pack_document(parsed: ParsedDocument) -> tuple[dict[str, object], bytes]:
@@ -99,7 +63,7 @@ def pack_document(parsed: ParsedDocument) -> tuple[dict[str, object], bytes]:
 
 
 def unpack_document(header: Header, body: bytes) -> ParsedDocument:
-    """Return a frame's document, names cut for the expressions that read them without a limit."""
+    """Return an answer's document, names cut for the expressions that read them without a limit."""
     found = from_json(ParsedDocument, {**header["document"], "text": body.decode()})
     cut, labels = slice(_TITLE_CHARACTERS), header["document"]["labels"]
     return replace(
@@ -121,7 +85,7 @@ def pack_error(error: DocuMindError) -> dict[str, object]:
 
 
 def unpack_error(header: Header) -> DocuMindError:
-    """Return the error of a frame; a class that is no input error becomes the base."""
+    """Return the error of an answer; a class that is no input error becomes the base."""
     found = error_classes().get(str(header["error"]), InputError)
     return (found if issubclass(found, InputError) else InputError)(str(header["message"]))
 
@@ -141,7 +105,7 @@ class SandboxProcess:
     def __init__(self, options: IngestOptions) -> None:
         self._options = options
         self.parses = 0
-        self._control, theirs = socket.socketpair()
+        self._control, theirs = Pipe()
         paths = [str(Path(__file__).resolve().parents[2]), *(path for path in sys.path if path)]
         told = (json.dumps(paths), str(theirs.fileno()), json.dumps(asdict(options)))
         command = [sys.executable, "-I", "-S", "-B", "-c", _BOOT, *told]
@@ -177,10 +141,12 @@ class SandboxProcess:
         if self._ready:
             return
         try:
-            frame = receive_frame(self._control, deadline=time.monotonic() + _START_TIMEOUT_S)
-        except OSError:
-            frame = None
-        if frame is None:
+            is_ready = self._control.poll(_START_TIMEOUT_S)
+            if is_ready:
+                receive(self._control)
+        except (EOFError, OSError):
+            is_ready = False
+        if not is_ready:
             self.kill()
             raise Busy(
                 "the parsing process did not start (too little memory?); try again in a moment",
@@ -193,18 +159,22 @@ class SandboxProcess:
 
         Raises:
             TimeoutError: The wall clock ran out.
-            FrameTooLarge: The answer passes the output cap.
+            OSError: The answer passes the output cap, or our end was closed.
         """
-        deadline = time.monotonic() + self._options.parse_wall_s
         self.parses += 1
-        self._control.settimeout(self._options.parse_wall_s)
+        deadline = time.monotonic() + self._options.parse_wall_s
+        late = threading.Timer(self._options.parse_wall_s, self.stop)
+        late.daemon = True  # a server that ends does not wait for it
+        late.start()
         try:
-            send_frame(self._control, header, body)
-            return receive_frame(
-                self._control, limit_bytes=self._options.parse_output_bytes, deadline=deadline
-            )
-        except (BrokenPipeError, ConnectionResetError):
+            send(self._control, header, body)
+            return receive(self._control, self._options.parse_output_bytes)
+        except (EOFError, ConnectionError) as exc:
+            if time.monotonic() >= deadline:
+                raise TimeoutError from exc
             return None
+        finally:
+            late.cancel()
 
     def stop(self) -> None:
         """Make the child and what it started end; a call under way returns None."""
@@ -375,11 +345,9 @@ class SandboxedParser:
         except TimeoutError as exc:
             late = f"took longer than {limits.parse_wall_s:g} s"
             raise self._refusal(filename, late) from exc
-        except FrameTooLarge as exc:
-            large = f"holds more text than {limits.parse_output_bytes:,} bytes ({exc})"
+        except OSError as exc:
+            large = f"holds more text than {limits.parse_output_bytes:,} bytes"
             raise self._refusal(filename, large) from exc
-        except OSError as exc:  # our end was closed under us
-            raise Cancelled("the parser was closed while it worked") from exc
         if answer is None:
             raise self._refusal(filename, self._death(child.exit_code()))
         return answer

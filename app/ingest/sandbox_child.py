@@ -11,16 +11,16 @@ import os
 import resource
 import select
 import signal
-import socket
 import sys
 import threading
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 from app.core.errors import DocuMindError, Unreadable
 from app.core.types import PageText, PageWords
 from app.ingest.names import IngestOptions
 from app.ingest.parsers import DirectParser
-from app.ingest.sandbox import Header, pack_document, pack_error, receive_frame, send_frame
+from app.ingest.sandbox import Header, pack_document, pack_error, receive, send
 
 _OPEN_FILES = 64
 _NICENESS = 5
@@ -30,15 +30,18 @@ _NICENESS = 5
 def main(control_fd: int, options_json: str) -> None:
     """Serve requests on the control socket until the other side closes it."""
     options = IngestOptions(**json.loads(options_json))
-    control = socket.socket(fileno=control_fd)
+    control = Connection(control_fd)
     _limit_process(options)
     threading.Thread(target=_die_with_parent, args=(control_fd,), daemon=True).start()
     parser = DirectParser(options)
-    send_frame(control, {"ready": os.getpid()})
-    while (frame := receive_frame(control)) is not None:
+    send(control, {"ready": os.getpid()})
+    while True:
+        try:
+            request = receive(control)
+        except EOFError:
+            return
         _limit_cpu(options.parse_cpu_s)
-        header, body = _answer(parser, *frame)
-        send_frame(control, header, body)
+        send(control, *_answer(parser, *request))
 
 
 def _answer(

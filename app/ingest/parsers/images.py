@@ -14,7 +14,7 @@ from app.core.errors import TooLarge, Unreadable, UnsupportedType
 from app.core.types import PageWords, ParsedDocument
 from app.ingest.names import IngestOptions
 from app.ingest.ocr import DPI, INSTALL, MOST_PIXELS, POINTS, Picture
-from app.ingest.parsers.pdf import assemble, texts_of_words, told_of_pages
+from app.ingest.parsers.pdf import assemble, texts_of_words, with_findings
 
 MOST_IMAGE_PIXELS = 60_000_000
 """Of one image, decoded; a page at 600 dpi has 35 million."""
@@ -33,8 +33,7 @@ def parse_image(
         UnsupportedType: There is no OCR; a folder's pictures are then passed over.
         Unreadable: It is damaged or cut short.
     """
-    known = {page.page for page in words}
-    if not known and not options.reads_pictures:
+    if not words and not options.reads_pictures:
         raise UnsupportedType(f"{filename!r} is a picture; {INSTALL}")
     with _opened(content, filename) as image:
         frames = int(getattr(image, "n_frames", 1)) if image.format == "TIFF" else 1
@@ -49,14 +48,9 @@ def parse_image(
         media_type = f"image/{(image.format or '').lower().replace('mpo', 'jpeg')}"
     recognised = texts_of_words(words)
     pages = range(1, frames + 1)
-    unread = [number for number in pages if number not in known]
-    return replace(
-        assemble([recognised.get(number, "") for number in pages], {}),
-        media_type=media_type,
-        warnings=told_of_pages(recognised, frames, [(unread, "pictures", INSTALL)], options),
-        unread=tuple(unread),
-        recognised=len(recognised),
-    )
+    parsed = assemble([recognised.get(number, "") for number in pages], {})
+    findings = [(pages, "pictures", INSTALL)]
+    return replace(with_findings(parsed, findings, words, options), media_type=media_type)
 
 
 def print_image(content: bytes, number: int) -> tuple[Picture, tuple[float, float]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain, islice, pairwise
@@ -23,7 +23,7 @@ from app.ingest.ocr import INSTALL, text_layer
 from app.ingest.parsers.blocks import resolved
 from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.headings import OutlineEntry, find_headings, with_outline
-from app.ingest.parsers.pdf_boxes import has_codes, name_tex_codes
+from app.ingest.parsers.pdf_boxes import name_tex_codes
 from app.ingest.parsers.pdf_layout import KINDS, PageLayout, open_forms
 from app.ingest.parsers.sniffing import pdf_start, protected
 
@@ -172,12 +172,9 @@ def set_apart(pages: Sequence[str]) -> list[FramedPage]:
     heads, feet = [0] * len(pages), [0] * len(pages)
     for depth in range(_DEEPEST_ALIKE):
         edges = [_edge_lines(page, depth, heads[at], feet[at], at) for at, page in enumerate(lines)]
-        repeated = _Repeated(edges)
-        for at, found in enumerate(edges):
-            for line in found:
-                if repeated.is_alike(line) or (depth < _DEEPEST and repeated.is_running(line, at)):
-                    heads[at] += line.edge == "head"
-                    feet[at] += line.edge == "foot"
+        for at, edge in _repeated(edges, depth):
+            heads[at] += edge == "head"
+            feet[at] += edge == "foot"
     last: dict[str, tuple[int, list[int]]] = {}
     return [_framed(page, heads[at], feet[at], at, last) for at, page in enumerate(lines)]
 
@@ -199,38 +196,27 @@ def _is_new(line: str, number: int, last: dict[str, tuple[int, list[int]]]) -> b
     )
 
 
-class _Repeated:
-    """Counts lines that repeat at one depth of all pages."""
-
-    def __init__(self, edges: Sequence[Sequence[_Line]]) -> None:
-        lines = list(chain(*edges))
-        self._words = Counter((line.edge, line.words) for line in lines)
-        self._counts = Counter(line.counts for line in lines)
-        self._shapes = Counter((line.edge, line.shape) for line in lines)
-        self._heads = [
-            next((line.words for line in found if line.edge == "head"), "") for found in edges
-        ]
-        self._least = max(_LEAST_PAGES, _LEAST_SHARE * len(edges))
-
-    def is_alike(self, line: _Line) -> bool:
-        """Return whether a line repeats on pages, numbers aside."""
-        return (
-            self._shapes[line.edge, line.shape] >= max(_LEAST_ALIKE, self._least)
-            and len(line.words.split()) >= _SHORTEST_ALIKE
-        )
-
-    def is_running(self, line: _Line, at: int) -> bool:
-        """Return whether a line names the document, its part or the page."""
-        same = self._words[line.edge, line.words]
-        counts_pages = line.counts is not None and self._counts[line.counts] >= self._least
-        if counts_pages and (not line.words or same > 1):
-            return True
-        if not line.words or _ENDS_SENTENCE.search(line.words):
-            return False
-        names_section = line.edge == "head" and len(self._heads) >= _LEAST_PAGES_OF_SECTIONS
-        return same >= self._least or (
-            names_section and " " in line.words and line.words in self._heads[max(0, at - 2) : at]
-        )
+def _repeated(edges: Sequence[Sequence[_Line]], depth: int) -> Iterator[tuple[int, Edge]]:
+    """Yield page and edge of the running lines among those at one depth of all pages."""
+    lines = list(chain(*edges))
+    words = Counter((line.edge, line.words) for line in lines)
+    counts = Counter(line.counts for line in lines)
+    shapes = Counter((line.edge, line.shape) for line in lines)
+    heads = [next((line.words for line in found if line.edge == "head"), "") for found in edges]
+    has_sections = len(heads) >= _LEAST_PAGES_OF_SECTIONS
+    least = max(_LEAST_PAGES, _LEAST_SHARE * len(edges))
+    for at, line in ((at, line) for at, found in enumerate(edges) for line in found):
+        same = words[line.edge, line.words]
+        is_long = len(line.words.split()) >= _SHORTEST_ALIKE
+        is_alike = is_long and shapes[line.edge, line.shape] >= max(_LEAST_ALIKE, least)
+        may_count = line.counts is not None and (not line.words or same > 1)
+        counts_pages = may_count and counts[line.counts] >= least
+        may_name = has_sections and line.edge == "head" and " " in line.words
+        names_section = may_name and line.words in heads[max(0, at - 2) : at]
+        is_title = bool(line.words) and not _ENDS_SENTENCE.search(line.words)
+        names_part = is_title and (same >= least or names_section)
+        if is_alike or (depth < _DEEPEST and (counts_pages or names_part)):
+            yield at, line.edge
 
 
 def _edge_lines(page: list[str], depth: int, heads: int, feet: int, number: int) -> list[_Line]:
@@ -265,8 +251,7 @@ def _framed(
 
 
 # PDFium puts U+0002 where a word was broken by a hyphen at a line end, and drops the line end with
-# it. All patterns of this module start with a literal character where they can: those are found at
-# memory speed, others cost as much as PDFium itself.
+# it. Patterns start with a literal character where they can: those are found at memory speed.
 _BREAK = re.compile(r"\x02(?=([^\W\d_]+|\d))")
 _WORD = re.compile(r"[^\W\d_]+")
 _ALWAYS_HYPHEN = re.compile(r"(?:self|well)-(?!ish|ness|ing)")
@@ -282,7 +267,6 @@ _LIST_OR_CAPTION = (
 )
 _ENTRY_OF_CONTENTS = re.compile(r"\.(?<!\.\.)(?<!\. \.)(?: ?\.){3,}+ *[\divx]{1,6} *(?=\n)")
 """Leaders and a page number."""
-_HAS_UNSPACED = re.compile(f"\n(?<=[{UNSPACED}]\n)[{UNSPACED}]")
 _FRONT_MATTER_LINES = 40
 _LONGEST_OUTLINE = 5_000
 """Entries that are read."""
@@ -330,8 +314,7 @@ def parse_pdf(
     odd = [number for number, (_, is_odd) in enumerate(read, start=1) if is_odd]
     recognised = texts_of_words(words)
     raw = [recognised.get(number, text) for number, (text, _) in enumerate(read, start=1)]
-    known = {page.page for page in words}
-    if lacks_text(raw, scanned) and not known:
+    if lacks_text(raw, scanned) and not words:
         if not options.reads_pictures:
             pages = "1 page" if len(raw) == 1 else f"{len(raw)} pages"
             raise NoTextLayer(
@@ -340,9 +323,7 @@ def parse_pdf(
             )
         bare = (at for at, text in enumerate(raw, start=1) if len(text) < MIN_CHARACTERS_PER_PAGE)
         scanned = sorted({*scanned, *bare})
-    parsed = judge(
-        filename, assemble(raw, information, outline), scanned, odd, recognised, known, options
-    )
+    parsed = judge(filename, assemble(raw, information, outline), scanned, odd, words, options)
     if _unnamed(parsed.text) >= _UNNAMED_FILE:  # nonsense is left out until OCR has read it
         nonsense = _unnamed_pages(parsed)
         legible = ["" if at in nonsense else text for at, text in enumerate(raw, start=1)]
@@ -357,76 +338,66 @@ def parse_pdf(
 def judge(
     filename: str,
     parsed: ParsedDocument,
-    scanned: Collection[int],
-    odd: Collection[int] = (),
-    recognised: Collection[int] = (),
-    known: Collection[int] = (),
+    scanned: Sequence[int],
+    odd: Sequence[int] = (),
+    words: Sequence[PageWords] = (),
     options: IngestOptions = _NO_OCR,
 ) -> ParsedDocument:
-    """Return a document with warnings about pages whose text cannot be read, and their numbers.
+    """Return a PDF with what `with_findings` tells of its pages.
 
     Args:
         filename: For messages.
         parsed: With U+FFFD for a glyph whose font does not say which character it is.
         scanned: The numbers, from 1, of pages that are pictures.
         odd: Of pages whose fonts name other characters than they show.
-        recognised: Of pages whose text is by OCR.
-        known: Of all pages that OCR has read.
+        words: What OCR has read.
         options: Say whether there is OCR.
 
     Raises:
         NoTextLayer: A third of all characters are without a meaning, and there is no OCR.
     """
-    unnamed = _unnamed_pages(parsed)
-    if _unnamed(parsed.text) >= _UNNAMED_FILE and not (known or options.reads_pictures):
+    if _unnamed(parsed.text) >= _UNNAMED_FILE and not (words or options.reads_pictures):
         raise NoTextLayer(
             f"{filename!r} has fonts that do not say which characters they show; {_OCR}"
         )
     pictures = f"if they show text, run OCR on the file and send the result, or, {INSTALL}"
+    unnamed = _unnamed_pages(parsed)
     findings = [
         (scanned, "pictures without text", pictures),
         (unnamed, "fonts that do not say which characters they show", _OCR),
         (odd, "fonts that name other characters than they show", _OCR),
     ]
-    left = [
-        ([number for number in numbers if number not in known], what, cure)
-        for numbers, what, cure in findings
-    ]
-    unread = {number for numbers, _, _ in left for number in numbers}
-    if options.ocr == "always":
-        unread = {page.number for page in parsed.pages} - {*known}
-    return replace(
-        parsed,
-        warnings=told_of_pages(recognised, len(parsed.pages), left, options),
-        unread=tuple(sorted(unread)),
-        recognised=len(recognised),
-    )
+    return with_findings(parsed, findings, words, options)
 
 
-def told_of_pages(
-    recognised: Collection[int],
-    of: int,
+def with_findings(
+    parsed: ParsedDocument,
     findings: Sequence[tuple[Sequence[int], str, str]],
+    words: Sequence[PageWords],
     options: IngestOptions,
-) -> tuple[str, ...]:
-    """Return warnings about pages that OCR has read, or that it should.
+) -> ParsedDocument:
+    """Return a document with warnings about pages that OCR has read, or should, and their numbers.
 
-    Args:
-        recognised: The numbers, from 1, of pages with a text by OCR.
-        of: All pages.
-        findings: Numbers of pages, what they have, and what to do about it without OCR.
-        options: Say whether there is OCR.
+    `findings` are numbers of pages, from 1, what they have, and what to do about it without OCR; a
+    page that OCR has read, with or without `words` on it, has none.
     """
-    reads = options.reads_pictures
-    waits = "their text follows, OCR reads them in the background"
-    warnings = [
-        f"{what} on {_pages(numbers, of)}; {waits if reads else cure}"
-        for numbers, what, cure in findings
-        if numbers
-    ]
+    known = {page.page for page in words}
+    recognised = sorted({page.page for page in words if page.lines})
+    warnings, unread = [], set[int]()
     if recognised:
-        warnings.insert(0, f"the text is read by OCR on {_pages(sorted(recognised), of)}")
-    return tuple(warnings)
+        shown = _pages(recognised, len(parsed.pages))
+        warnings.append(f"the text is read by OCR on {shown}")
+    for numbers, what, cure in findings:
+        if left := [number for number in numbers if number not in known]:
+            waits = "their text follows, OCR reads them in the background"
+            todo = waits if options.reads_pictures else cure
+            warnings.append(f"{what} on {_pages(left, len(parsed.pages))}; {todo}")
+            unread.update(left)
+    if options.ocr == "always":
+        unread = {page.number for page in parsed.pages} - known
+    return replace(
+        parsed, warnings=tuple(warnings), unread=tuple(sorted(unread)), recognised=len(recognised)
+    )
 
 
 def texts_of_words(words: Sequence[PageWords]) -> dict[int, str]:
@@ -478,14 +449,14 @@ def assemble(
     raw = name_tex_codes(raw)
     compounds = _compounds(raw)
     clean = [
-        normalise(resolved(_mark_unnamed(_join_words(_marks_behind(page), compounds))))
+        normalise(resolved(_UNNAMED.sub("\ufffd", _join_words(_marks_behind(page), compounds))))
         for page in raw
     ]
     bodies: list[str] = []
     ends: list[str] = []
     for found, _ in clean:
         text = _join_unspaced(found).strip("\n")
-        end = _AT_END.search(text) if _is_marked(text) else None
+        end = _AT_END.search(text)
         bodies.append(text[: end.start()] if end else text)
         ends.append(end[0] if end else "")  # filled in or noted, behind the text of the page
     pages: list[PageSpan] = []
@@ -502,7 +473,7 @@ def assemble(
     if outline:
         headings = with_outline(text, pages, outline, headings, running)
     flowing = "\n".join(_flow_page(text, span, headings) for span in pages)
-    marked = list(_MARKED.finditer(flowing)) if _is_marked(flowing) else []
+    marked = list(_MARKED.finditer(flowing))
     marks = [found.start() for found in marked]
 
     def at(place: int) -> int:
@@ -511,7 +482,7 @@ def assemble(
 
     kinds = {mark: kind for kind, mark in KINDS.items()}
     return ParsedDocument(
-        text=_NO_MARKS.sub("", flowing) if marked else flowing,
+        text=_NO_MARKS.sub("", flowing),
         media_type=FORMATS["pdf"].media_type,
         pages=tuple(PageSpan(page.number, at(page.start), at(page.end)) for page in pages),
         headings=tuple(replace(h, start=at(h.start), end=at(h.end)) for h in headings),
@@ -531,16 +502,6 @@ def _marks_behind(text: str) -> str:
     other way; a word then begins with one.
     """
     return _MARK_AND_LETTER.sub(r"\2\1", text) if _LEADING_MARK.search(text) else text
-
-
-def _is_marked(text: str) -> bool:
-    """Return whether the layout marked a line of a text; ten times as fast as an expression."""
-    return any(mark in text for mark in KINDS.values())
-
-
-def _mark_unnamed(text: str) -> str:
-    is_coded = has_codes(text) or any(code in text for code in "\x02\ufffe\uffff")
-    return _UNNAMED.sub("\ufffd", text) if is_coded else text
 
 
 def _compounds(raw: list[str]) -> set[str]:
@@ -583,8 +544,6 @@ def _join_words(text: str, compounds: set[str]) -> str:
 
 def _join_unspaced(text: str) -> str:
     """Return a page without line ends inside Han and kana paragraphs, which have no spaces."""
-    if not _HAS_UNSPACED.search(text):
-        return text
     full = max(8, _usual_length(text) * 4 // 5)
     return re.sub(f"(?<=[^\n]{{{full}}}[{UNSPACED}\uff0c\u3001\uff1b])\n(?=[{UNSPACED}])", "", text)
 
@@ -616,9 +575,8 @@ def _flow(block: str, of: str | None = None) -> str:
     if block.count("\n") < 2:
         return block
     wrapped = _wrapped(max(20, usual * 4 // 50 * 10))
-    leaders = "...." in block or ". . . ." in block
-    ends = {match.end() for match in _ENTRY_OF_CONTENTS.finditer(block)} if leaders else set()
-    for marked in _MARKED.finditer(block) if _is_marked(block) else ():
+    ends = {match.end() for match in _ENTRY_OF_CONTENTS.finditer(block)}
+    for marked in _MARKED.finditer(block):
         ends |= {marked.start() - 1, marked.end()}
     return wrapped.sub(lambda end: "\n" if end.start() in ends else " ", block)
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import ctypes
 import re
-import struct
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain, groupby, islice, pairwise, repeat
 from typing import NamedTuple
 
@@ -74,9 +74,6 @@ _FRONT_LINES = 15
 """Of a first page, among which its authors are."""
 _WIDE = re.compile("[\u4e00-\u9fff\uac00-\ud7a3]")
 _LEAST_WIDE, _SAMPLE = 20, 60
-_SHORT_RUN = 5
-"""Characters: most powers and indices have fewer."""
-_FOUR = struct.Struct("4d")
 _BLANKS = re.compile(" +")
 
 # Lengths in heights of a line, or in sizes of a font.
@@ -112,12 +109,15 @@ class Box(NamedTuple):
 _NOWHERE = Box(0, 0, 0, 0)
 
 
-class Part(NamedTuple):
-    """Characters in a row and the boxes of their text objects, in order."""
+class Run(NamedTuple):
+    """The box of a text object and its characters, `[start, end)`, blanks behind it included."""
 
+    left: float
+    bottom: float
+    right: float
+    top: float
     start: int
     end: int
-    runs: list[Box]
 
 
 class Table(NamedTuple):
@@ -131,7 +131,8 @@ class Table(NamedTuple):
 class Line:
     """Characters that stand on one line of the page."""
 
-    parts: list[Part]
+    parts: list[list[Run]]
+    """Runs whose characters follow one another."""
     box: Box
     high: float
     """Of the tallest text object."""
@@ -146,23 +147,26 @@ class Line:
     """Where each cell begins and ends across the page, once that was asked for."""
 
     @property
-    def runs(self) -> list[Box]:
-        if len(self.parts) == 1:
-            return self.parts[0].runs
-        return [run for part in self.parts for run in part.runs]
+    def runs(self) -> list[Run]:
+        return list(chain(*self.parts))
+
+    @property
+    def start(self) -> int:
+        return self.parts[0][0].start
+
+    @property
+    def end(self) -> int:
+        return self.parts[-1][-1].end
 
 
-def _around(boxes: Sequence[Box]) -> Box:
-    lefts, bottoms, rights, tops = zip(*boxes, strict=True)
+def _around(boxes: Sequence[Box | Run]) -> Box:
+    lefts, bottoms, rights, tops, *_ = zip(*boxes, strict=True)
     return Box(min(lefts), min(bottoms), max(rights), max(tops))
 
 
-def _line(parts: list[Part], is_broken: bool) -> Line:
-    runs = parts[0].runs if len(parts) == 1 else [run for part in parts for run in part.runs]
-    if len(runs) == 1:
-        box = runs[0]
-        return Line(parts, box, box[3] - box[1], is_broken)
-    return Line(parts, _around(runs), max(run[3] - run[1] for run in runs), is_broken)
+def _line(parts: list[list[Run]], is_broken: bool) -> Line:
+    runs = list(chain(*parts))
+    return Line(parts, _around(runs), max(run.top - run.bottom for run in runs), is_broken)
 
 
 def open_forms(document: pypdfium2.PdfDocument) -> None:
@@ -178,9 +182,8 @@ class PageLayout:
         self, page: pypdfium2.PdfPage, textpage: pypdfium2.PdfTextPage, *, is_first: bool = False
     ) -> None:
         self._raw = textpage.raw
-        self._values = bytearray(4 * ctypes.sizeof(ctypes.c_double))
         self._boxes = pdfium.FS_RECTF(), pdfium.FS_RECTF()
-        self._sides = [ctypes.c_double.from_buffer(self._values, 8 * at) for at in range(4)]
+        self._sides = [ctypes.c_double() for _ in range(4)]
         self._shown = Box(*page.get_bbox())
         count = textpage.count_chars()
         characters = textpage.get_text_range(0, count) if count else ""
@@ -189,7 +192,6 @@ class PageLayout:
             characters = "".join(map(chr, codes))
         self.characters = _OURS.sub("\ufffd", characters)
         self._numbers = [found.start() for found in _DIGITS.finditer(self.characters)]
-        self._known: dict[tuple[int, int], int] = {}
         self._begin_notes: set[int] = set()
         lines = self._by_columns(list(_whole_lines(self._lines())))
         self._notes = self._marks_of_notes(lines)
@@ -240,49 +242,32 @@ class PageLayout:
 
     def _lines(self) -> Iterator[Line]:
         for found in _LINE.finditer(self.characters):
-            start, end = found.span()
-            runs = self._runs(start, end)
-            is_broken = self.characters[end : end + 1] == "\ufffe"
+            runs = self._runs(*found.span())
+            is_broken = self.characters[found.end() : found.end() + 1] == "\ufffe"
             if not runs:
                 if not found.group().isspace():
-                    yield _line([Part(start, end, [_NOWHERE])], is_broken)
-                continue
-            if len(runs) == 1:  # as nearly all lines have
-                if self._is_shown(runs[0]):
-                    yield _line([Part(start, end, runs)], is_broken)
+                    yield _line([[Run(*_NOWHERE, *found.span())]], is_broken)
                 continue
             jumps = [at for at in range(1, len(runs)) if _jumps(runs[at - 1], runs[at])]
-            begin, first = start, 0
-            for at in [*jumps, len(runs)]:
-                stop = self._start(start, end, at) if at < len(runs) else end
-                line = _line([Part(begin, stop, runs[first:at])], is_broken and stop == end)
+            for first, stop in pairwise([0, *jumps, len(runs)]):
+                line = _line([runs[first:stop]], is_broken and stop == len(runs))
                 if self._is_shown(line.box):
                     yield line
-                begin, first = stop, at
 
-    def _runs(self, start: int, end: int) -> list[Box]:
-        found = []
-        get, raw, values = pdfium.FPDFText_GetRect, self._raw, self._values
+    def _runs(self, start: int, end: int) -> list[Run]:
+        found: list[Run] = []
+        get, count, raw = pdfium.FPDFText_GetRect, pdfium.FPDFText_CountRects, self._raw
         left, top, right, bottom = self._sides
-        for at in range(pdfium.FPDFText_CountRects(raw, start, end - start)):
+        boxes = count(raw, start, end - start)
+        for at in range(boxes):
             get(raw, at, left, top, right, bottom)
-            x0, y1, x1, y0 = _FOUR.unpack(values)
-            found.append(Box(x0, y0, x1, y1))
-        return found
-
-    def _start(self, start: int, end: int, run: int) -> int:
-        """Return where a run of the characters `[start, end)` begins; the first is 0."""
-        if run == 0:
-            return start
-        if (known := self._known.get((start, run))) is not None:
-            return known
-
-        def count(length: int) -> int:
-            return int(pdfium.FPDFText_CountRects(self._raw, start, length))
-
-        least = self._known.get((start, run - 1), start) - start + 2
-        found = start + least - 1 + bisect_left(range(least, end - start + 1), run + 1, key=count)
-        self._known[start, run] = found
+            box = left.value, bottom.value, right.value, top.value
+            found.append(Run(*box, start, end))
+        for at in range(1, boxes):  # a text object ends before the first length that holds two
+            lengths = range(1, end - start + 1)
+            start += bisect_left(lengths, 2, key=partial(count, raw, start))
+            found[at - 1] = found[at - 1]._replace(end=start)
+            found[at] = found[at]._replace(start=start)
         return found
 
     def _is_shown(self, box: Box) -> bool:
@@ -293,8 +278,8 @@ class PageLayout:
 
     def _arrange(self, line: Line) -> None:
         """Mark raised and lowered parts of a line, part words that touch, and find its cells."""
-        line.pieces = [(part.start, part.end) for part in line.parts]
-        start, end = line.parts[0].start, line.parts[-1].end
+        line.pieces = [(part[0].start, part[-1].end) for part in line.parts]
+        start, end = line.start, line.end
         numbers = bisect_left(self._numbers, end) - bisect_left(self._numbers, start)
         is_even = len(line.runs) == 1
         if numbers < 2 and is_even:
@@ -317,16 +302,12 @@ class PageLayout:
 
     def _mark_gaps(self, line: Line, text: str, marks: dict[int, str]) -> None:
         """Put a blank where words touch that are drawn apart."""
-        edges = [part.start for part in line.parts[1:]]
+        edges = [part[0].start for part in line.parts[1:]]
         least = _LEAST_GAP * line.high
-        wide = [
-            (part, at)
-            for part in line.parts
-            for at, (last, run) in enumerate(pairwise(part.runs), 1)
-            if run[0] - last[2] > least
-        ]
+        pairs = chain(*map(pairwise, line.parts))
+        wide = [run.start for last, run in pairs if run.left - last.right > least]
         if len(wide) > text.count(" "):
-            edges += [self._start(part.start, part.end, at) for part, at in wide]
+            edges += wide
         for at in edges:
             if " " not in self.characters[at - 1 : at + 1]:
                 left, right = self._around(at)
@@ -344,52 +325,33 @@ class PageLayout:
         return left, right
 
     def _mark_levels(self, line: Line, marks: dict[int, str]) -> None:
-        runs = [(part, at, run) for part in line.parts for at, run in enumerate(part.runs)]
-        if len(runs) < 2:
-            return
-        tall = [run for _, _, run in runs if run[3] - run[1] > 0.99 * line.high]
-        uneven = [(part, at) for part, at, run in runs if _is_uneven(run, tall, line.high)]
+        tall = [run for run in line.runs if run.top - run.bottom > 0.99 * line.high]
+        uneven = [run for run in line.runs if _is_uneven(run, tall, line.high)]
         if not uneven:
             return
-        even = [one for one in runs if one[:2] not in uneven] or runs
-        part, at, _ = next((one for one in even if one[1] == 0), even[0])
-        base, size = self._metrics(self._start(part.start, part.end, at))
-        for part, at in uneven:
-            start, end = self._span(part, at)
+        even = [run for run in line.runs if run not in uneven] or line.runs
+        begin = {part[0] for part in line.parts}
+        base, size = self._metrics(next((run for run in even if run in begin), even[0]).start)
+        for run in uneven:
+            start, end = run.start, run.end
+            while end > start and self.characters[end - 1].isspace():
+                end -= 1
             baseline, height = self._metrics(start)
             rise = (baseline - base) / size
             if start < end and height <= _SMALLER * size and not _LOWERED <= rise <= _RAISED:
-                before = line.parts[0].start
+                before = line.start
                 if before < start and self.characters[start - 1] in _MINUS and rise > _RAISED:
                     start -= (self._metrics(start - 1)[0] - base) / size > _RAISED
                 self._mark(before, start, end, 1 if rise > 0 else -1, marks)
-
-    def _span(self, part: Part, run: int) -> tuple[int, int]:
-        """Return the characters of a text object without the blanks behind it."""
-        start = self._start(part.start, part.end, run)
-        end = part.end
-        if run + 1 < len(part.runs):
-            for short in range(start + 1, min(start + _SHORT_RUN, part.end)):
-                if pdfium.FPDFText_CountRects(self._raw, start, short - start + 1) > 1:
-                    end = short
-                    break
-            else:
-                end = self._start(part.start, part.end, run + 1)
-            self._known[part.start, run + 1] = end
-        while end > start and self.characters[end - 1].isspace():
-            end -= 1
-        return start, end
 
     def _marks_of_notes(self, lines: Sequence[Line]) -> set[str]:
         """Return the numbers with which notes begin in the lower part of the page."""
         low = self._shown.bottom + _NOTES * (self._shown.top - self._shown.bottom)
         found: set[str] = set()
         for line in lines:
-            if line.box.top < low and (
-                note := _NOTE.match(self.characters, line.parts[0].start, line.parts[-1].end)
-            ):
+            if line.box.top < low and (note := _NOTE.match(self.characters, line.start, line.end)):
                 found.add(note[1])
-                others = _NEXT_NOTE.findall(self.characters, note.end(), line.parts[-1].end)
+                others = _NEXT_NOTE.findall(self.characters, note.end(), line.end)
                 found.update(others)
         return found
 
@@ -436,10 +398,10 @@ class PageLayout:
         blanks = (
             blank.end()
             for part in line.parts
-            for blank in _BLANKS.finditer(self.characters, part.start + 1, part.end - 1)
+            for blank in _BLANKS.finditer(self.characters, part[0].start + 1, part[-1].end - 1)
         )
         wide = set()
-        for at in chain(blanks, (part.start for part in line.parts[1:])):
+        for at in chain(blanks, (part[0].start for part in line.parts[1:])):
             left, right = self._around(at)
             gap = right.left - left.right
             letter = min(left.right - left.left, right.right - right.left)
@@ -449,18 +411,19 @@ class PageLayout:
 
     def _cut(self, line: Line, marks: dict[int, str], starts: set[int]) -> None:
         cells: list[list[Piece]] = [[]]
-        begins = {part.start for part in line.parts}
+        begins = {part[0].start for part in line.parts}
         for part in line.parts:
-            places = {at for at in chain(marks, starts) if part.start < at < part.end}
-            for start, end in pairwise([part.start, *sorted(places), part.end]):
+            first, last = part[0].start, part[-1].end
+            places = {at for at in chain(marks, starts) if first < at < last}
+            for start, end in pairwise([first, *sorted(places), last]):
                 if start in starts:
                     cells.append([])
                 if start in marks:
                     cells[-1].append(marks[start])
                 if end > start:
                     cells[-1].append((start, end))
-            if part.end in marks and part.end not in begins:
-                cells[-1].append(marks[part.end])
+            if last in marks and last not in begins:
+                cells[-1].append(marks[last])
         line.pieces = list(chain(*cells))
         line.cells, line.extents = cells, []
 
@@ -494,7 +457,7 @@ class PageLayout:
         notes: list[Line] = []
         last: Line | None = None
         for line in lines:
-            begins = line.parts[0].start in self._begin_notes and line.box.top < low
+            begins = line.start in self._begin_notes and line.box.top < low
             if begins and not line.kind:
                 line.kind = "footnote"
                 notes.append(line)
@@ -577,7 +540,7 @@ class PageLayout:
         TeX, nothing is joined in a column.
         """
         columns = [self._column(line, lefts) for line in lines]
-        bases = [self._metrics(line.parts[0].start)[0] for line in lines]
+        bases = [self._metrics(line.start)[0] for line in lines]
         places = list(zip(columns, bases, strict=True))
         steps = [a[1] - b[1] for a, b in pairwise(places) if a[0] == b[0] and a[1] > b[1]]
         if None in columns or not steps:
@@ -687,10 +650,9 @@ class PageLayout:
 
     def _word_groups(self, line: Line, columns: Sequence[tuple[float, float]]) -> set[int]:
         """Return where the words over another column begin; none where blanks do not tell."""
-        part = line.parts[0]
         starts, inner, outer = set(), [0.0], []
         last = 0
-        for blank in _BLANKS.finditer(self.characters, part.start + 1, part.end - 1):
+        for blank in _BLANKS.finditer(self.characters, line.start + 1, line.end - 1):
             left, right = self._around(blank.end())
             gap = right.left - left.right
             near = _nearest(right.left, right.right, columns)
@@ -830,7 +792,8 @@ class PageLayout:
             rights += right
         width = max(line.box.right for line in lines) - min(line.box.left for line in lines)
         for side in (lefts, rights):
-            words = " ".join(self._text([part[:2]]) for line in side for part in line.parts).split()
+            parts = [(part[0].start, part[-1].end) for line in side for part in line.parts]
+            words = " ".join(self.characters[start:end] for start, end in parts).split()
             wide = sum(line.box.right - line.box.left for line in side) / len(side)
             lettered = sum(any(map(str.isalpha, word)) for word in words)
             is_prose = len(words) >= _LEAST_WORDS * len(side) and lettered >= 0.75 * len(words)
@@ -839,30 +802,23 @@ class PageLayout:
         return lefts + rights
 
     def _halves(self, line: Line, gutter: float) -> tuple[list[Line], list[Line]]:
-        left: list[Part] = []
-        right: list[Part] = []
-        for part in line.parts:
-            count = sum(run.left < gutter for run in part.runs)
-            if count == len(part.runs):
-                left.append(part)
-                continue
-            middle = self._start(part.start, part.end, count)
-            if count:
-                left.append(Part(part.start, middle, part.runs[:count]))
-            right.append(Part(middle, part.end, part.runs[count:]))
+        counts = [sum(run.left < gutter for run in part) for part in line.parts]
+        halves = [(part[:at], part[at:]) for part, at in zip(line.parts, counts, strict=True)]
+        left, right = (list(filter(None, side)) for side in zip(*halves, strict=True))
         if not left or not right:
             return ([line], []) if left else ([], [line])
-        first = left[-1]
-        text = self.characters[first.start : first.end].rstrip()
+        start, last = left[-1][0].start, left[-1][-1]
+        text = self.characters[start : last.end].rstrip()
         is_broken = text.endswith("-") and text[-2:-1].isalpha()
-        left[-1] = first._replace(end=first.start + len(text) - is_broken)
+        left[-1][-1] = last._replace(end=start + len(text) - is_broken)
         return [_line(left, is_broken)], [_line(right, line.is_broken)]
 
 
 def _gaps(line: Line) -> list[tuple[float, float]]:
     """Return where a line's text objects leave room for a gutter between them."""
     least = _GUTTER * line.high
-    return [(a[2], b[0]) for a, b in pairwise(line.runs) if b[0] - a[2] > least]
+    pairs = pairwise(line.runs)
+    return [(a.right, b.left) for a, b in pairs if b.left - a.right > least]
 
 
 def _block(
@@ -920,16 +876,18 @@ def _may_be_label(text: str) -> bool:
     return len(text) <= _LONGEST_LABEL and (is_worded or _YEAR.match(text) is not None)
 
 
-def _jumps(last: Box, box: Box) -> bool:
+def _jumps(last: Run, run: Run) -> bool:
     """Return whether the next text object of a line is not on it at all."""
-    high = max(last[3] - last[1], box[3] - box[1])
-    return box[3] < last[1] - 0.5 * high or box[1] > last[3] + 0.5 * high or box[2] < last[0] - high
+    high = max(last.top - last.bottom, run.top - run.bottom)
+    is_apart = run.top < last.bottom - 0.5 * high or run.bottom > last.top + 0.5 * high
+    return is_apart or run.right < last.left - high
 
 
-def _is_uneven(run: Box, tall: Sequence[Box], high: float) -> bool:
+def _is_uneven(run: Run, tall: Sequence[Run], high: float) -> bool:
     """Return whether a text object may be raised or lowered."""
-    return 0.2 * high < run[3] - run[1] < _SMALLER * high and any(
-        run[1] > other[1] + 0.3 * high or run[3] < other[3] - 0.33 * high for other in tall
+    return 0.2 * high < run.top - run.bottom < _SMALLER * high and any(
+        run.bottom > other.bottom + 0.3 * high or run.top < other.top - 0.33 * high
+        for other in tall
     )
 
 
@@ -964,5 +922,5 @@ def _goes_on(line: Line, next_: Line) -> bool:
     if gap < high:
         return overlap >= 0.3 * min(line.high, next_.high)
     part = next_.parts[-1]
-    is_short = part.end - part.start <= _LONGEST_CELL
+    is_short = part[-1].end - part[0].start <= _LONGEST_CELL
     return overlap >= 0.7 * min(line.high, next_.high) and is_short and gap < _WIDEST_GAP * high

@@ -10,7 +10,7 @@ import json
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -20,6 +20,7 @@ from urllib.parse import quote
 import mwxml
 from typing_extensions import Buffer
 
+from app.core.cancel import in_order
 from app.core.errors import InvalidInput, NotFound, Unreadable
 from app.core.labels import found_labels
 from app.core.types import Article
@@ -37,18 +38,21 @@ class XmlDump:
     """A MediaWiki export, read once from the start in constant memory.
 
     Args:
-        path: The dump. For `X-multistream.xml.bz2` the index `X-multistream-index.txt[.bz2]` in the
-            same folder lets `workers` threads decompress streams at the same time.
+        paths: The dump, or the files that it is published in, in order. For
+            `X-multistream.xml.bz2` the index `X-multistream-index.txt[.bz2]` in the same folder
+            lets `workers` threads decompress streams at the same time.
         workers: Decompression threads, from 1.
     """
 
-    def __init__(self, path: Path, workers: int = 1) -> None:
-        self._path = path
+    def __init__(self, *paths: Path, workers: int = 1) -> None:
+        self._paths = paths
         self._workers = max(1, workers)
+        self._before = 0
         self._bytes_read: Callable[[], int] = int
 
     def position(self) -> float:
-        return min(1.0, self._bytes_read() / max(1, self._path.stat().st_size))
+        size = sum(path.stat().st_size for path in self._paths)
+        return min(1.0, (self._before + self._bytes_read()) / max(1, size))
 
     def name(self) -> str | None:
         """Return the database name in the dump's head, such as `enwiki`; None without.
@@ -57,11 +61,11 @@ class XmlDump:
             Unreadable: The file is no MediaWiki export.
         """
         try:
-            with self._open() as file:
+            with self._open(self._paths[0]) as file:
                 found = mwxml.Dump.from_file(file).site_info.dbname
         except _MALFORMED as exc:
             raise Unreadable(
-                f"{self._path.name!r} does not begin like a MediaWiki dump: {exc}"
+                f"{self._paths[0].name!r} does not begin like a MediaWiki dump: {exc}"
             ) from exc
         return str(found) if found else None
 
@@ -72,8 +76,15 @@ class XmlDump:
             Unreadable: The file is no MediaWiki export or ends early; the message names the last
                 good page.
         """
+        self._before = 0
+        for path in self._paths:
+            yield from self._articles(path)
+            self._before += path.stat().st_size
+            self._bytes_read = int
+
+    def _articles(self, path: Path) -> Iterator[Article]:
         last = "none"
-        with self._open() as file:
+        with self._open(path) as file:
             try:
                 dump = mwxml.Dump.from_file(file)
                 base = _article_base(dump.site_info.base)
@@ -95,23 +106,22 @@ class XmlDump:
                         namespace=page.namespace or 0,
                     )
             except _MALFORMED as exc:
-                name = self._path.name
                 raise Unreadable(
-                    f"{name!r} cannot be read as a MediaWiki dump beyond page {last!r}: {exc};"
+                    f"{path.name!r} cannot be read as a MediaWiki dump beyond page {last!r}: {exc};"
                     " compare the download's checksum"
                 ) from exc
 
     @contextmanager
-    def _open(self) -> Iterator[IO[bytes]]:
-        suffix = self._path.suffix.lower()
-        index = multistream_index(self._path) if suffix == ".bz2" and self._workers > 1 else None
+    def _open(self, path: Path) -> Iterator[IO[bytes]]:
+        suffix = path.suffix.lower()
+        index = multistream_index(path) if suffix == ".bz2" and self._workers > 1 else None
         if index is not None:
-            streams = _ParallelStreams(self._path, stream_offsets(index), self._workers)
+            streams = _ParallelStreams(path, stream_offsets(index), self._workers)
             self._bytes_read = lambda: streams.bytes_read
             with io.BufferedReader(streams, _BLOCK_BYTES) as file:
                 yield file
             return
-        counted = _Counted(self._path)
+        counted = _Counted(path)
         self._bytes_read = lambda: counted.bytes_read
         with io.BufferedReader(counted, _BLOCK_BYTES) as file:
             if suffix == ".bz2":
@@ -158,15 +168,13 @@ class _ParallelStreams(io.RawIOBase):
 
     def __init__(self, path: Path, offsets: Sequence[int], workers: int) -> None:
         super().__init__()
-        bounds = [0, *(offset for offset in offsets if offset), path.stat().st_size]
         self._path = path
-        self._spans = iter(pairwise(bounds))
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="bunzip2")
-        self._ahead: deque[tuple[int, Future[bytes]]] = deque()
+        bounds = [0, *filter(None, offsets), path.stat().st_size]
+        self._streams = in_order(self._pool, self._decompress, pairwise(bounds), workers * 4)
+        self._current = memoryview(b"")
         self.bytes_read = 0
         """Of the compressed file, as far as it was handed on."""
-        self._window = workers * 4
-        self._current = memoryview(b"")
 
     def readable(self) -> bool:
         return True
@@ -174,21 +182,21 @@ class _ParallelStreams(io.RawIOBase):
     def readinto(self, buffer: Buffer) -> int:
         target = memoryview(buffer).cast("B")
         while not self._current:
-            while len(self._ahead) < self._window and (span := next(self._spans, None)) is not None:
-                self._ahead.append((span[1], self._pool.submit(self._decompress, *span)))
-            if not self._ahead:
+            if (stream := next(self._streams, None)) is None:
                 return 0
-            self.bytes_read, stream = self._ahead.popleft()
-            self._current = memoryview(stream.result())
+            self.bytes_read, plain = stream.result()
+            self._current = memoryview(plain)
         count = min(len(target), len(self._current))
         target[:count] = self._current[:count]
         self._current = self._current[count:]
         return count
 
-    def _decompress(self, start: int, end: int) -> bytes:
+    def _decompress(self, span: tuple[int, int]) -> tuple[int, bytes]:
+        """Return where a span of the file ends, and its plain bytes."""
+        start, end = span
         with self._path.open("rb") as file:
             file.seek(start)
-            return bz2.decompress(file.read(end - start))
+            return end, bz2.decompress(file.read(end - start))
 
     def close(self) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)
@@ -412,30 +420,6 @@ _PART = re.compile(r"-p\d+p\d+\.")
 _DATE = re.compile(r"[-_.](?:19|20)\d\d-?\d\d(?:-?\d\d)?(?=[-_.]|\Z)")
 
 
-class DumpParts:
-    """One dump published in several files, read in the order of their names."""
-
-    def __init__(self, paths: Sequence[Path], workers: int = 1) -> None:
-        self._parts = [XmlDump(path, workers) for path in paths]
-        self._sizes = [path.stat().st_size for path in paths]
-        self._before = 0
-        self._current = 0
-
-    def position(self) -> float:
-        within = self._parts[self._current].position() * self._sizes[self._current]
-        return min(1.0, (self._before + within) / max(1, sum(self._sizes)))
-
-    def name(self) -> str | None:
-        return self._parts[0].name()
-
-    def __iter__(self) -> Iterator[Article]:
-        self._before = 0
-        for number, part in enumerate(self._parts):
-            self._current = number
-            yield from part
-            self._before += self._sizes[number]
-
-
 class TextFolder:
     """A folder of `.txt` articles; title in the first line, relative path as key."""
 
@@ -498,7 +482,7 @@ def open_articles(source: str, workers: int = 1) -> Iterable[Article]:
         raise InvalidInput(f"{source!r} is neither a file nor a folder; expected {KINDS}")
     name = path.name.lower()
     if _is_dump(path):
-        return XmlDump(path, workers)
+        return XmlDump(path, workers=workers)
     if name.endswith(".zim"):
         return ZimArchive(path)
     if name.endswith(".parquet"):
@@ -510,7 +494,7 @@ def open_articles(source: str, workers: int = 1) -> Iterable[Article]:
 
 def _open_folder(path: Path, workers: int) -> Iterable[Article]:
     if parts := sorted(file for file in path.iterdir() if _is_dump(file)):
-        return DumpParts(parts, workers)
+        return XmlDump(*parts, workers=workers)
     return ParquetFiles(path) if next(path.rglob("*.parquet"), None) else TextFolder(path)
 
 
@@ -533,7 +517,7 @@ def source_name(source: str) -> str:
         Unreadable: It has a dump's name but does not begin like one.
     """
     articles = open_articles(source)
-    if isinstance(articles, XmlDump | DumpParts) and (name := articles.name()):
+    if isinstance(articles, XmlDump) and (name := articles.name()):
         return name
     if source.startswith("hub:"):
         return source.removeprefix("hub:")
@@ -543,7 +527,7 @@ def source_name(source: str) -> str:
 
 def is_markup(articles: Iterable[Article]) -> bool:
     """Return whether a source's articles need parsing, the slowest step."""
-    return isinstance(articles, XmlDump | DumpParts | ZimArchive)
+    return isinstance(articles, XmlDump | ZimArchive)
 
 
 def is_part(source: str) -> bool:

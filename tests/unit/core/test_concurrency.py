@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextvars
 import threading
 import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
 import pytest
 
-from app.core.cancel import THREADS, run_concurrently
+from app.core.cancel import THREADS, in_order, run_concurrently
 
 SAID: contextvars.ContextVar[str] = contextvars.ContextVar("said", default="nothing")
 
@@ -72,3 +74,19 @@ def test_without_a_free_thread_work_is_done_when_it_is_asked_for_or_not_at_all()
     assert done == ["asked"]
     with run_concurrently(threading.get_ident) as result:  # threads are free again
         assert result() != threading.get_ident()
+
+
+def test_work_in_order_takes_no_more_items_than_it_may_hold() -> None:
+    taken: list[int] = []
+
+    def items() -> Iterator[int]:
+        for number in range(9):
+            taken.append(number)
+            yield number
+
+    with ThreadPoolExecutor(2) as pool:
+        futures = in_order(pool, lambda number: number * number, items(), 3)
+        for number, future in enumerate(futures):
+            assert len(taken) <= number + 3
+            assert future.result() == number * number
+    assert len(taken) == 9

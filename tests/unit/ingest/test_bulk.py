@@ -2,6 +2,7 @@ import re
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -11,7 +12,7 @@ from app.core.cancel import CancelToken
 from app.core.errors import Cancelled, Conflict
 from app.core.types import Article, DocumentDraft, LedgerPage, Library, WriteResult
 from app.ingest import bulk
-from app.ingest.bulk import BulkIndexer, BulkTask, SeenKeys
+from app.ingest.bulk import BulkIndexer, BulkTask, RunNotes
 from app.ingest.names import IngestOptions
 from app.storage.catalog.schema import documents
 from app.storage.catalog.state import BulkLedger
@@ -195,13 +196,13 @@ def test_cancelling_keeps_what_was_written() -> None:
     assert 0 < ledger.summary().articles < 1300
 
 
-def test_seen_keys_know_numbers_and_names() -> None:
-    seen = SeenKeys()
-    assert seen.missing(["1"]) == {"1"}
-    for key in ("1", "17", "A/One", "007"):
-        seen.add(key)
-    assert seen.missing(["1", "17", "A/One", "007", "7", "A/Two"]) == {"7", "A/Two"}
-    assert len(seen) == 4
+def test_notes_know_the_keys_of_articles() -> None:
+    with closing(RunNotes()) as notes:
+        assert notes.missing(["1"]) == {"1"}
+        for key in ("1", "17", "A/One", "007", "\ud800"):
+            notes.add(Article(key, "1", "A title", "text", "A text."))
+        assert notes.missing(["1", "17", "A/One", "007", "7", "A/Two", "\ud800"]) == {"7", "A/Two"}
+        assert notes.articles == 5
 
 
 @pytest.mark.parametrize("workers", [0, 1])

@@ -66,7 +66,7 @@ def test_a_multistream_dump_reads_the_same_with_and_without_its_index(
     index.write_bytes(bz2.compress(lines.encode()))
     assert multistream_index(path) == index
     assert stream_offsets(index) == offsets[1:-1]
-    assert [a.source for a in XmlDump(path, workers)] == [f"text {n}" for n in range(1, 40)]
+    assert [a.source for a in XmlDump(path, workers=workers)] == [f"text {n}" for n in range(1, 40)]
 
 
 def test_a_torn_dump_names_the_last_good_page(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from app.core.types import Article, Library
-from app.ingest.bulk import BulkIndexer, BulkTask, LinkCounts, MissingPolicy, Redirects
+from app.ingest.bulk import BulkIndexer, BulkTask, LinkCounts, MissingPolicy, RunNotes
 from app.ingest.names import IngestOptions
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
@@ -118,10 +118,10 @@ def test_a_part_of_a_dump_takes_no_title_away(store: IndexStore) -> None:
 def test_other_spellings_of_the_same_words_are_no_other_title(
     request: pytest.FixtureRequest,
 ) -> None:
-    redirects = Redirects()
-    request.addfinalizer(redirects.close)
+    notes = RunNotes()
+    request.addfinalizer(notes.close)
     for title in ("tarn-moss", "TARN MOSS", "The old Tarn", "Old tarn", "old Tarn", "\u6e6f"):
-        redirects.add(redirect(title, title, "tarn Moss"))
-    redirects.add(redirect("x" * 2_000, "x" * 2_000, "Tarn Moss"))
-    assert redirects.titles_of("Tarn Moss") == "\u6e6f\nOld tarn\nThe old Tarn"
-    assert redirects.titles_of("Unknown") == ""
+        notes.add(redirect(title, title, "tarn Moss"))
+    notes.add(redirect("x" * 2_000, "x" * 2_000, "Tarn Moss"))
+    assert notes.titles_of("Tarn Moss") == "\u6e6f\nOld tarn\nThe old Tarn"
+    assert notes.titles_of("Unknown") == ""
