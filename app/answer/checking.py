@@ -25,7 +25,6 @@ from app.core.types import (
     Hit,
     Library,
     Passage,
-    Prompt,
     Scope,
     SecondVerdict,
     Verdict,
@@ -273,10 +272,9 @@ class SecondOpinion:
         fence = secrets.token_hex(8)  # a quote cannot close a fence that it cannot guess
         quotes = dict.fromkeys(finding.quote for finding in one.citations)
         context = "\n\n".join(f"<passage-{fence}>\n{quote}\n</passage-{fence}>" for quote in quotes)
-        task = self.prompts.task(
+        prompt = self.prompts.task(
             "judge_claim", context=context, fence=fence, claim=plain_claim(one.text)
         )
-        prompt = Prompt(task.messages, temperature=task.temperature, max_tokens=task.max_tokens)
         return "".join(token.text for token in model.stream(prompt, cancel))
 
 

@@ -180,8 +180,7 @@ class ModelCalls:
         """
         if self.helper is None:
             return ""
-        built = self.prompts.task(task, **values)
-        prompt = Prompt(built.messages, temperature=built.temperature, max_tokens=built.max_tokens)
+        prompt = self.prompts.task(task, **values)
         return "".join(token.text for token in self.stream(self.helper, prompt)).strip()
 
 

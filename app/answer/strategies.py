@@ -30,7 +30,7 @@ from app.answer.writing import is_refusal, reads_as_refusal
 from app.core.errors import InvalidInput, ProviderError
 from app.core.ports import Generator
 from app.core.sentences import sentence_spans
-from app.core.types import Evidence, Hit, Message, Notice, Prompt, Scope, Strategy, Token
+from app.core.types import Evidence, Hit, Message, Notice, Scope, Strategy, Token
 from app.generation.context import TokenEstimate, new_fence, plan_context
 from app.generation.reading import content_tokens
 from app.retrieval.request import Retrieval
@@ -373,14 +373,8 @@ def _draft(
         "flare_draft", context=plan.text, fence=fence, question=query
     )
     messages = (*built.messages, Message("assistant", accepted)) if accepted else built.messages
-    prompt = Prompt(
-        messages,
-        query,
-        temperature=built.temperature,
-        max_tokens=built.max_tokens,
-        logprobs=True,
-        model=context.search.question.model,
-    )
+    model_name = context.search.question.model
+    prompt = replace(built, messages=messages, question=query, logprobs=True, model=model_name)
     return read_draft(context.calls.stream(model, prompt), accepted)
 
 

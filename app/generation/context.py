@@ -16,7 +16,7 @@ from app.core.sentences import sentence_spans
 from app.core.types import ContextTrace, Evidence, Message, Mode, Notice, Prompt, Reasoning, Scope
 from app.generation.candidates import Candidate
 from app.generation.injection import findings_at
-from app.generation.prompts import CompactPrompt, PromptLibrary
+from app.generation.prompts import PromptLibrary
 from app.generation.quoting import Selection
 
 # Render a passage for a prompt: between random marks, with nothing in it that looks like one.
@@ -403,16 +403,12 @@ def compose_prompt(
     )
     messages = _built(prompts, request, plan.text, kept, fence, request.question)
     chosen = set(plan.used)
-    told = (
-        prompts.compact[request.mode]  # type: ignore[index]  # `_built` has refused other modes
-        if request.compact
-        else prompts.answer(request.mode, request.library)
-    )
+    told = prompts.answer(request.mode, request.library, compact=request.compact)
     overlaid = prompts.is_overlaid("compact" if request.compact else request.mode)
     temperature, length = told.temperature, max_answer_tokens
     if request.temperature is not None and (temperature is None or not overlaid):
         temperature = request.temperature
-    if isinstance(told, CompactPrompt) and (request.max_tokens is None or overlaid):
+    if told.max_tokens is not None and (request.max_tokens is None or overlaid):
         length = min(length, told.max_tokens)
     prompt = Prompt(
         messages,
@@ -436,18 +432,16 @@ def _built(
     fence: str,
     question: str,
 ) -> tuple[Message, ...]:
-    if request.compact:
-        messages = prompts.small(request.mode, question, context, request.reasoning)
-    else:
-        messages = prompts.build(
-            request.mode,
-            request.library,
-            question,
-            context or "\n",
-            history,
-            fence=fence,
-            reasoning=request.reasoning,
-        )
+    messages = prompts.build(
+        request.mode,
+        request.library,
+        question,
+        context,
+        history,
+        fence=fence,
+        reasoning=request.reasoning,
+        compact=request.compact,
+    )
     return _wished(messages, request.wishes)
 
 
