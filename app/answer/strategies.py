@@ -16,6 +16,7 @@ A rewritten follow-up and a summary of a long conversation are one call each, be
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -70,25 +71,14 @@ Raises ProviderError when a model host fails; the service then falls back to the
 """
 
 
-def numbered(hits: Sequence[Hit]) -> tuple[Evidence, ...]:
-    """Return hits as evidence, numbered from 1 in their order."""
-    return tuple(Evidence(n, hit) for n, hit in enumerate(hits, start=1))
+def numbered(hits: Sequence[Hit], sent: Sequence[Evidence] = ()) -> tuple[Evidence, ...]:
+    """Return hits as evidence, in their order.
 
-
-def renumbered(sent: Sequence[Evidence], hits: Sequence[Hit]) -> tuple[Evidence, ...]:
-    """Return hits as evidence, best first; passages sent before keep numbers.
-
-    Others get the next ones.
+    Passages that were sent before keep their numbers; the others get the next ones, from 1.
     """
     known = {item.hit.passage.chunk.key: item.n for item in sent}
-    free = max(known.values(), default=0)
-    numbered_hits: list[Evidence] = []
-    for hit in hits:
-        if hit.passage.chunk.key not in known:
-            free += 1
-            known[hit.passage.chunk.key] = free
-        numbered_hits.append(Evidence(known[hit.passage.chunk.key], hit))
-    return tuple(numbered_hits)
+    free = itertools.count(max(known.values(), default=0) + 1)
+    return tuple(Evidence(known.get(hit.passage.chunk.key) or next(free), hit) for hit in hits)
 
 
 # One pass: the question as it stands is the search.

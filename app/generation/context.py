@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from app.core.sentences import sentence_spans
-from app.core.types import ContextTrace, Evidence, Message, Mode, Notice, Prompt, Reasoning, Scope
+from app.core.types import Evidence, Message, Mode, Notice, Prompt, Reasoning, Scope
 from app.generation.candidates import Candidate
 from app.generation.injection import findings_at
 from app.generation.prompts import PromptLibrary
@@ -255,31 +255,6 @@ def plan_context(
 def best_at_both_ends(ranked: Sequence[_T]) -> list[_T]:
     """Return ranks 1, 3, 5, ... from the front and 2, 4, 6, ... from the back."""
     return [*ranked[::2], *reversed(ranked[1::2])]
-
-
-def context_trace(
-    plan: ContextPlan,
-    seen_tokens: int | None,
-    *,
-    prompts: str = "full",
-    evidence: str = "full",
-    why: str = "",
-) -> ContextTrace:
-    """Return the plan, the tokens the host says it read, and the reason.
-
-    The reason says why so much was sent.
-    """
-    return ContextTrace(
-        plan.budget_tokens,
-        plan.planned_tokens,
-        seen_tokens,
-        plan.used,
-        plan.trimmed,
-        plan.dropped,
-        prompts,
-        evidence,
-        why,
-    )
 
 
 def cut_notice(plan: ContextPlan, *, was_cut: bool) -> Notice | None:
