@@ -37,6 +37,7 @@ from app.generation.context import (
     compose_prompt,
     cut_notice,
     extracts,
+    joined,
     rendered_evidence,
     text_size,
     without_instructions,
@@ -154,14 +155,10 @@ class Assignment:
             evidence, texts = self.evidence, dict(self.texts)
         elif manner.evidence == "short" and self.selection.chosen:
             found = extracts(self.selection, budget, estimate, only_chosen=manner.few)
-            evidence = tuple(one.item for one in found)
-            texts = {one.item.n: one.text for one in found}
-            budget = max(
-                budget,
-                sum(
-                    estimate.tokens(rendered_evidence(one.item, "", one.text)) + 24 for one in found
-                ),
-            )
+            evidence = tuple(sentences[0].item for sentences in found)
+            texts = {one.n: joined(said) for one, said in zip(evidence, found, strict=True)}
+            lines = (rendered_evidence(one, "", texts[one.n]) for one in evidence)
+            budget = max(budget, sum(estimate.tokens(line) + 24 for line in lines))
         else:
             evidence = self.evidence
             texts = (
