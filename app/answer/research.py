@@ -45,7 +45,7 @@ from app.answer.steps import (
     closed,
     hosted_notice,
 )
-from app.answer.strategies import StrategyContext, degraded_notice, find, numbered, strategy_of
+from app.answer.strategies import StrategyContext, find, numbered
 from app.answer.summaries import WHICH_DOCUMENT, Summaries, wish_of
 from app.answer.writing import (
     CONFIDENT,
@@ -496,11 +496,10 @@ class Research:
         """Search, number the evidence, and note what must be said about it."""
         asked = found.asked
         context = StrategyContext(found.search, asked.calls, self.options, asked.choice.model)
-        result = find(found.query, context)
+        retrieval, strategy, degraded = find(found.query, context)
         asked.cancel.raise_if_cancelled()
-        retrieval = result.retrieval
         evidence = with_headings(self.catalog, numbered(retrieval.hits, found.evidence))
-        asked = asked.noted(*retrieval.notices, *degraded_notice(result, strategy_of(context)))
+        asked = asked.noted(*retrieval.notices, *degraded)
         if asked.question.library == "all":
             with asked.trace.stage("disagreement", len(evidence)) as stage:
                 asked.trace.disagreements = disagreements(evidence)
@@ -510,7 +509,7 @@ class Research:
             found,
             asked=asked,
             evidence=evidence,
-            strategy=result.strategy,
+            strategy=strategy,
             confidence=retrieval.confidence,
         )
 
