@@ -16,8 +16,7 @@ import numpy as np
 from app.core.ids import bundle
 from app.core.types import TOKEN_BITS, FloatArray
 from app.models.bert import BertSession, BertTokenizer, cut, feed
-from app.models.late import AXES_FILE
-from app.models.minilm import MAX_TOKENS
+from app.models.minilm import AXES_FILE, MAX_TOKENS
 
 TEXTS = Path(__file__).parents[1] / "data" / "sample_docs"
 _PART = 800

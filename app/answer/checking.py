@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import secrets
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import get_args
 
 from app.answer.models import ModelSelector
@@ -25,7 +25,6 @@ from app.core.types import (
     Hit,
     Library,
     Passage,
-    Prompt,
     Scope,
     SecondVerdict,
     Verdict,
@@ -51,15 +50,27 @@ _LONGEST_QUERY = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class SourcePassage:
-    """A passage that sentences are held against, and how a span of it is told."""
+class Source:
+    """A text that sentences are held against: a passage, or a text of no library."""
 
-    passage: ReadPassage
-    finding: Callable[[Comparison], Finding]
+    read: ReadPassage
+    of: Passage | None = None
+
+    def finding(self, one: Comparison) -> Finding:
+        """Return the place that a comparison found, by its offsets in the whole text."""
+        start, end = one.alignment.start, one.alignment.end
+        offset = self.of.chunk.start if self.of else 0
+        quoted = offset + start, offset + end, self.read.text[start:end], round(one.score, 4)
+        if self.of is None:
+            return Finding(*quoted, None, None, None, None)
+        chunk, document = self.of.chunk, self.of.document
+        return Finding(
+            *quoted, chunk.library.value, document.doc_id, document.title, chunk.revision
+        )
 
 
-PlacesOf = Callable[[Sequence[Claim]], Sequence[Sequence[SourcePassage]]]
-"""Returns the passages that each claim is held against."""
+SourcesOf = Callable[[Sequence[Claim]], Sequence[Sequence[Source]]]
+"""Returns what each claim is held against."""
 
 
 class CheckService:
@@ -82,37 +93,40 @@ class CheckService:
 
     def against(self, text: str, source: str) -> CheckReport:
         """Check a text against another text; findings have offsets and no document."""
-        place = SourcePassage(ReadPassage.of_text(source), lambda one: _finding(one, source, 0))
+        place = Source(ReadPassage.of_text(source))
         return self._check(text, "source", lambda claims: [[place]] * len(claims))
 
     def in_libraries(self, text: str, scope: Scope) -> CheckReport:
         """Check a text against the best passages for each sentence, in the scope."""
-        with self._library_places(scope) as places:
-            return self._check(text, "search", places)
+        return self._check(text, "search", self._library_sources(scope))
 
-    @contextmanager
-    def _library_places(self, scope: Scope) -> Iterator[PlacesOf]:
-        """Yield what finds the passages for claims; each passage is read once."""
-        known: dict[tuple[Library, int], SourcePassage] = {}
-        with ThreadPoolExecutor(_SEARCHES) as pool:
+    def _library_sources(self, scope: Scope) -> SourcesOf:
+        """Return what finds the passages for claims; each passage is read once."""
+        known: dict[tuple[Library, int], Source] = {}
 
-            def places(claims: Sequence[Claim]) -> list[list[SourcePassage]]:
+        def sources(claims: Sequence[Claim]) -> list[list[Source]]:
+            with ThreadPoolExecutor(_SEARCHES) as pool:
                 found = pool.map(lambda claim: self._search(claim, scope), claims)
-                return [[_place_of(hit, known) for hit in hits] for hits in found]
+            passages = [[hit.passage for hit in hits] for hits in found]
+            for one in chain.from_iterable(passages):
+                if one.chunk.key not in known:
+                    known[one.chunk.key] = Source(read_passage(one), one)
+            return [[known[one.chunk.key] for one in hits] for hits in passages]
 
-            yield places
+        return sources
 
     def with_better(self, report: CheckReport, scope: Scope) -> CheckReport:
         """Return a report where sentences without support name a place that supports them."""
         open_ = [
             one for one in report.sentences if one.verdict in ("weak", "contradicted", "not_found")
         ]
-        claims = [(one.start, one.end, Claim(plain_claim(one.text))) for one in open_]
-        with self._library_places(scope) as places:
-            found = self._verdicts(claims, "search", places)
-            better = {
-                start: findings[0] for start, verdict, findings in found if verdict == "supported"
-            }
+        claims = {one.start: Claim(plain_claim(one.text)) for one in open_}
+        found = self._verdicts(claims, "search", self._library_sources(scope))
+        better = {
+            start: findings[0]
+            for start, (verdict, findings) in found.items()
+            if verdict == "supported"
+        }
         return replace(
             report,
             sentences=tuple(replace(one, better=better.get(one.start)) for one in report.sentences),
@@ -126,17 +140,12 @@ class CheckService:
             )
             for library in libraries(scope)
         }
-        return (merge(found, _PASSAGES) if len(found) > 1 else next(iter(found.values()))).hits
+        return merge(found, _PASSAGES).hits
 
-    def _check(self, text: str, against: Origin, places_of: PlacesOf) -> CheckReport:
+    def _check(self, text: str, against: Origin, sources_of: SourcesOf) -> CheckReport:
         spans = claim_spans(text)
-        claims = [
-            (start, end, Claim(plain_claim(text[start:end]))) for start, end, says in spans if says
-        ]
-        found = {
-            start: (verdict, findings)
-            for start, verdict, findings in self._verdicts(claims, against, places_of)
-        }
+        claims = {start: Claim(plain_claim(text[start:end])) for start, end, says in spans if says}
+        found = self._verdicts(claims, against, sources_of)
         nothing: tuple[Verdict, list[Finding]] = ("no_claim", [])
         sentences = []
         for start, end, _ in spans:
@@ -149,62 +158,30 @@ class CheckService:
         return CheckReport(tuple(sentences), by_verdict, None, None)
 
     def _verdicts(
-        self, claims: Sequence[tuple[int, int, Claim]], against: Origin, places_of: PlacesOf
-    ) -> Iterator[tuple[int, Verdict, list[Finding]]]:
-        """Yield start, verdict and findings of each claim, in order."""
-        for batch in _batches(claims):
-            places = places_of([claim for _, _, claim in batch])
-            for (start, _, _), (verdict, findings) in zip(
-                batch, self._judged(batch, against, places), strict=True
-            ):
-                yield start, verdict, findings
-
-    def _judged(
-        self,
-        batch: Sequence[tuple[int, int, Claim]],
-        against: Origin,
-        places: Sequence[Sequence[SourcePassage]],
-    ) -> Iterator[tuple[Verdict, list[Finding]]]:
-        distinct = {id(place.passage): place.passage for found in places for place in found}
-        examination = self._model.examine(distinct.values(), against)
-        for (_, _, claim), passages in zip(batch, places, strict=True):
-            if self._echo.repeats(claim):
-                yield "not_found", []
-                continue
-            found = [
-                (one, place)
-                for place in passages
-                if (one := examination.compare(claim, place.passage))
-            ]
-            verdict, deciding = verdict_of([one for one, _ in found], self._least)
-            found.sort(key=lambda pair: (pair[0] is not deciding, -pair[0].score))
-            yield verdict, [place.finding(one) for one, place in found[:_FINDINGS]]
-
-
-def _batches(
-    claims: Sequence[tuple[int, int, Claim]],
-) -> Iterator[Sequence[tuple[int, int, Claim]]]:
-    for at in range(0, len(claims), _BATCH):
-        yield claims[at : at + _BATCH]
-
-
-def _place_of(hit: Hit, known: dict[tuple[Library, int], SourcePassage]) -> SourcePassage:
-    """Return the place of a hit; a passage that several sentences find is read once."""
-    of = hit.passage
-    if of.chunk.key not in known:
-        known[of.chunk.key] = SourcePassage(
-            read_passage(of), lambda one: _finding(one, of.chunk.text, of.chunk.start, of)
-        )
-    return known[of.chunk.key]
-
-
-def _finding(one: Comparison, text: str, offset: int, of: Passage | None = None) -> Finding:
-    start, end = one.alignment.start, one.alignment.end
-    quoted = offset + start, offset + end, text[start:end], round(one.score, 4)
-    if of is None:
-        return Finding(*quoted, None, None, None, None)
-    chunk, document = of.chunk, of.document
-    return Finding(*quoted, chunk.library.value, document.doc_id, document.title, chunk.revision)
+        self, claims: Mapping[int, Claim], against: Origin, sources_of: SourcesOf
+    ) -> dict[int, tuple[Verdict, list[Finding]]]:
+        """Return verdict and findings of each claim, by where it begins."""
+        verdicts: dict[int, tuple[Verdict, list[Finding]]] = {}
+        starts = list(claims)
+        for batch in (starts[at : at + _BATCH] for at in range(0, len(starts), _BATCH)):
+            sources = sources_of([claims[start] for start in batch])
+            distinct = {id(one.read): one.read for found in sources for one in found}
+            examination = self._model.examine(distinct.values(), against)
+            for start, held_against in zip(batch, sources, strict=True):
+                claim = claims[start]
+                if self._echo.repeats(claim):
+                    verdicts[start] = "not_found", []
+                    continue
+                found = [
+                    (one, source)
+                    for source in held_against
+                    if (one := examination.compare(claim, source.read))
+                ]
+                verdict, deciding = verdict_of([one for one, _ in found], self._least)
+                found.sort(key=lambda pair: (pair[0] is not deciding, -pair[0].score))
+                findings = [source.finding(one) for one, source in found[:_FINDINGS]]
+                verdicts[start] = verdict, findings
+        return verdicts
 
 
 # Ask a model for its own verdict on the sentences of a checked text.
@@ -273,10 +250,9 @@ class SecondOpinion:
         fence = secrets.token_hex(8)  # a quote cannot close a fence that it cannot guess
         quotes = dict.fromkeys(finding.quote for finding in one.citations)
         context = "\n\n".join(f"<passage-{fence}>\n{quote}\n</passage-{fence}>" for quote in quotes)
-        task = self.prompts.task(
+        prompt = self.prompts.task(
             "judge_claim", context=context, fence=fence, claim=plain_claim(one.text)
         )
-        prompt = Prompt(task.messages, temperature=task.temperature, max_tokens=task.max_tokens)
         return "".join(token.text for token in model.stream(prompt, cancel))
 
 

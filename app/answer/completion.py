@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.answer.models import ModelSelector
 from app.core.cancel import CancelToken
@@ -54,15 +54,7 @@ class Completions:
         built = self.prompts.task(
             "structured", question=question.text, answer=answer.text, wishes=question.wishes or " "
         )
-        text = self._written(
-            Prompt(
-                built.messages,
-                temperature=built.temperature,
-                max_tokens=built.max_tokens,
-                json_schema=schema,
-            ),
-            cancel,
-        )
+        text = self._written(replace(built, json_schema=schema), cancel)
         if text is None:
             raise needs_model()
         try:

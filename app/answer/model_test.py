@@ -375,21 +375,8 @@ class ModelTester:
             return ModelReply(
                 prompts, at, absent, absent, True, False, False, None, None, None, 0.0
             )
-        parameters = choice.profile.parameters
-        few = prompts == "compact" and (
-            parameters is None or parameters < self.answer_writer.few_below
-        )
         asked = Question(question.text, "public")
-        task = Assignment(
-            asked,
-            question.text,
-            question.evidence,
-            selection,
-            (),
-            how,
-            few,
-            self.answer_writer.reasoning(asked),
-        )
+        task = Assignment(asked, question.text, question.evidence, selection, (), how)
         written, prompt_tokens, first_word_s, whole_s = self._written(choice, writer, task, cancel)
         grounded = self.grounder.ground(written.text, question.evidence, question=question.text)
         outcome = settle(

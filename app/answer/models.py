@@ -180,8 +180,7 @@ class ModelCalls:
         """
         if self.helper is None:
             return ""
-        built = self.prompts.task(task, **values)
-        prompt = Prompt(built.messages, temperature=built.temperature, max_tokens=built.max_tokens)
+        prompt = self.prompts.task(task, **values)
         return "".join(token.text for token in self.stream(self.helper, prompt)).strip()
 
 
@@ -256,6 +255,8 @@ def _sum(counts: list[int | None]) -> int | None:
 SMALL_PARAMETERS = 4e9
 """Below it a model gets the compact prompt and speaks below the quotes until its test says better:
 evaluation/reports/models.md."""
+FEW_PARAMETERS = 1e9
+"""Below it a model is best with the quoted sentences alone: evaluation/reports/models.md."""
 ASSUMED_TOKENS_S = 100.0
 """Reading speed of a host that was never measured: a model of 1.5 billion parameters on two
 cores."""
@@ -282,6 +283,8 @@ class Manner:
     """Measured reading speed, tokens a second; None before the first call."""
     why: str
     """The reason, for people."""
+    few: bool = False
+    """Short evidence is the quoted sentences and nothing else."""
 
 
 def manner(
@@ -305,9 +308,8 @@ def manner(
             the other.
     """
     findings = profile.findings
-    small = not profile.hosted and (
-        profile.parameters is None or profile.parameters < SMALL_PARAMETERS
-    )
+    parameters = 0.0 if profile.parameters is None else profile.parameters
+    small = not profile.hosted and parameters < SMALL_PARAMETERS
     prompts = options.prompts
     if prompts == "auto":
         prompts = findings.prompts if findings else "compact" if small else "full"
@@ -334,6 +336,7 @@ def manner(
         budget,
         speed.reading if speed else None,
         f"{why}; prompt and evidence by {because}",
+        prompts == "compact" and parameters < FEW_PARAMETERS,
     )
 
 

@@ -45,7 +45,7 @@ from app.answer.steps import (
     closed,
     hosted_notice,
 )
-from app.answer.strategies import StrategyContext, degraded_notice, find, renumbered, strategy_of
+from app.answer.strategies import StrategyContext, find, numbered
 from app.answer.summaries import WHICH_DOCUMENT, Summaries, wish_of
 from app.answer.writing import (
     CONFIDENT,
@@ -348,7 +348,7 @@ class Research:
         The words are over the final evidence.
         """
         search, how = self._search(asked), self._manner(asked, model)
-        first = with_headings(self.catalog, renumbered((), search(asked.text).hits))
+        first = with_headings(self.catalog, numbered(search(asked.text).hits))
         found = Found(asked, search, asked.text, first)
         yield SourcesEvent(found.evidence)
         quoted = yield from self._quote(found, how)
@@ -398,17 +398,13 @@ class Research:
     ) -> Steps[AnswerEvent, None, tuple[Outcome, tuple[Notice, ...]]]:
         """Yield what the model writes and return what becomes of it, with notices."""
         found, asked = quoted.found, quoted.found.asked
-        compact = how.prompts == "compact"
-        parameters = asked.choice.profile.parameters
         task = Assignment(
             asked.question,
-            found.query if compact else asked.question.text,
+            found.query if how.prompts == "compact" else asked.question.text,
             found.evidence,
             quoted.selection,
             found.memory.messages(),
             how,
-            few=compact and (parameters is None or parameters < self.answer_writer.few_below),
-            reasoning=self.answer_writer.reasoning(asked.question),
             missing=quoted.missing,
             begun=whole_sentences(asked.question.begun),
         )
@@ -500,11 +496,10 @@ class Research:
         """Search, number the evidence, and note what must be said about it."""
         asked = found.asked
         context = StrategyContext(found.search, asked.calls, self.options, asked.choice.model)
-        result = find(found.query, context)
+        retrieval, strategy, degraded = find(found.query, context)
         asked.cancel.raise_if_cancelled()
-        retrieval = result.retrieval
-        evidence = with_headings(self.catalog, renumbered(found.evidence, retrieval.hits))
-        asked = asked.noted(*retrieval.notices, *degraded_notice(result, strategy_of(context)))
+        evidence = with_headings(self.catalog, numbered(retrieval.hits, found.evidence))
+        asked = asked.noted(*retrieval.notices, *degraded)
         if asked.question.library == "all":
             with asked.trace.stage("disagreement", len(evidence)) as stage:
                 asked.trace.disagreements = disagreements(evidence)
@@ -514,7 +509,7 @@ class Research:
             found,
             asked=asked,
             evidence=evidence,
-            strategy=result.strategy,
+            strategy=strategy,
             confidence=retrieval.confidence,
         )
 

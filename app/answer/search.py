@@ -144,7 +144,7 @@ class Search:
                 fallback=asked.fallback,
             )
             found[library] = searcher.retriever.retrieve(request, self.trace)
-        return merge(found, self.places) if len(found) > 1 else next(iter(found.values()))
+        return merge(found, self.places)
 
 
 def hypothetical_vector(embedder: Embedder, query: str, passage: str) -> FloatArray | None:

@@ -16,6 +16,7 @@ A rewritten follow-up and a summary of a long conversation are one call each, be
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,12 +31,12 @@ from app.answer.writing import is_refusal, reads_as_refusal
 from app.core.errors import InvalidInput, ProviderError
 from app.core.ports import Generator
 from app.core.sentences import sentence_spans
-from app.core.types import Evidence, Hit, Message, Notice, Prompt, Scope, Strategy, Token
+from app.core.types import Evidence, Hit, Message, Notice, Scope, Strategy, Token
 from app.generation.context import TokenEstimate, new_fence, plan_context
 from app.generation.reading import content_tokens
 from app.retrieval.request import Retrieval
 
-# Define the input and the output of a strategy.
+# Define what a strategy is given, and what it is.
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,54 +50,33 @@ class StrategyContext:
     """The model that answers; flare drafts with it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A strategy's result, and how it was found."""
-
-    retrieval: Retrieval
-    strategy: Strategy
-    """The one that searched: `baseline` when a model's reply was of no use or there was none."""
-    degraded: str = ""
-    """Why another strategy was asked for but not used; empty otherwise."""
-
-
 NO_MODEL = "no model is there to write one; start Ollama with a model, or set LLM_PROVIDER"
 """Why a strategy that lets a model write something is not possible without one."""
 
-QueryStrategy = Callable[[str, StrategyContext], Found]
+QueryStrategy = Callable[[str, StrategyContext], Retrieval]
 """Searches for a query (the question or its rewrite).
 
-Raises ProviderError when a model host fails; the service then falls back to the baseline.
+Raises ProviderError when a model host fails, and InvalidInput where a model's reply is of no use or
+there is none; the baseline then searches instead.
 """
 
 
-def numbered(hits: Sequence[Hit]) -> tuple[Evidence, ...]:
-    """Return hits as evidence, numbered from 1 in their order."""
-    return tuple(Evidence(n, hit) for n, hit in enumerate(hits, start=1))
+def numbered(hits: Sequence[Hit], sent: Sequence[Evidence] = ()) -> tuple[Evidence, ...]:
+    """Return hits as evidence, in their order.
 
-
-def renumbered(sent: Sequence[Evidence], hits: Sequence[Hit]) -> tuple[Evidence, ...]:
-    """Return hits as evidence, best first; passages sent before keep numbers.
-
-    Others get the next ones.
+    Passages that were sent before keep their numbers; the others get the next ones, from 1.
     """
     known = {item.hit.passage.chunk.key: item.n for item in sent}
-    free = max(known.values(), default=0)
-    numbered_hits: list[Evidence] = []
-    for hit in hits:
-        if hit.passage.chunk.key not in known:
-            free += 1
-            known[hit.passage.chunk.key] = free
-        numbered_hits.append(Evidence(known[hit.passage.chunk.key], hit))
-    return tuple(numbered_hits)
+    free = itertools.count(max(known.values(), default=0) + 1)
+    return tuple(Evidence(known.get(hit.passage.chunk.key) or next(free), hit) for hit in hits)
 
 
 # One pass: the question as it stands is the search.
 
 
-def baseline(query: str, context: StrategyContext) -> Found:
+def baseline(query: str, context: StrategyContext) -> Retrieval:
     """Search once."""
-    return Found(context.search(query), "baseline")
+    return context.search(query)
 
 
 # Search with the vector of a hypothetical passage (HyDE).
@@ -108,27 +88,18 @@ _STYLE: Mapping[Scope, str] = {
 }
 
 
-def hyde(query: str, context: StrategyContext) -> Found:
-    """Search with a passage the helper wrote; else search as baseline.
-
-    Baseline without a passage or an embedder.
-    """
+def hyde(query: str, context: StrategyContext) -> Retrieval:
+    """Search with a passage the helper wrote."""
     scope = context.search.question.library
     if all(context.search.searcher_for(library).embedder is None for library in libraries(scope)):
-        return Found(
-            context.search(query),
-            "baseline",
-            "there is no embedding model to embed a hypothetical passage with",
-        )
+        raise InvalidInput("there is no embedding model to embed a hypothetical passage with")
     if context.calls.helper is None:
-        return Found(
-            context.search(query), "baseline", f"it searches with a passage, and {NO_MODEL}"
-        )
+        raise InvalidInput(f"it searches with a passage, and {NO_MODEL}")
     passage = context.calls.ask("hyde", question=query, style=_STYLE[scope])
     if is_refusal(passage) or reads_as_refusal(passage) or not _is_about(passage, query):
-        return Found(context.search(query), "baseline", "the model wrote no passage")
+        raise InvalidInput("the model wrote no passage")
     own = context.search(query)
-    return Found(joined(own, [context.search(query, passage)], context.search.places), "hyde")
+    return joined(own, [context.search(query, passage)], context.search.places)
 
 
 def _is_about(passage: str, query: str) -> bool:
@@ -148,21 +119,16 @@ _SHARED = 0.5
 something else."""
 
 
-def multi_query(query: str, context: StrategyContext) -> Found:
-    """Search every part the helper makes of the question; else as baseline.
-
-    Baseline without usable parts.
-    """
+def multi_query(query: str, context: StrategyContext) -> Retrieval:
+    """Search every part the helper makes of the question."""
     own = context.search(query)
     if context.calls.helper is None:
-        return Found(own, "baseline", f"it searches with other wordings, and {NO_MODEL}")
+        raise InvalidInput(f"it searches with other wordings, and {NO_MODEL}")
     written = listed(context.calls.ask("multi_query", question=query, count=str(MAX_QUERIES)))
     queries = [one for one in written if is_about(one, query)][:MAX_QUERIES]
     if not queries:
-        return Found(own, "baseline", "the model wrote no sub-queries about the question")
-    return Found(
-        joined(own, [context.search(one) for one in queries], context.search.places), "multi_query"
-    )
+        raise InvalidInput("the model wrote no sub-queries about the question")
+    return joined(own, [context.search(one) for one in queries], context.search.places)
 
 
 def is_about(query: str, question: str) -> bool:
@@ -294,11 +260,11 @@ _GAPS = re.compile(r"\?{2,}")
 _MAX_QUERY_CHARS = 400
 
 
-def flare(query: str, context: StrategyContext) -> Found:
+def flare(query: str, context: StrategyContext) -> Retrieval:
     """Search, draft, and search again for unsure sentences, at most `_ROUNDS` times."""
     found = context.search(query)
     if context.model is None:
-        return Found(found, "baseline", "there is no model to write a draft")
+        raise InvalidInput("there is no model to write a draft")
     draft = _draft(context, context.model, query, found, "")
     if not draft.has_probabilities:
         again = gate(query, draft.text)
@@ -306,7 +272,7 @@ def flare(query: str, context: StrategyContext) -> Found:
     else:
         retrievals = _regenerate(context, context.model, query, found, draft)
     further = retrievals[1:]
-    return Found(joined(found, further, context.search.places) if further else found, "flare")
+    return joined(found, further, context.search.places) if further else found
 
 
 def _regenerate(
@@ -373,53 +339,32 @@ def _draft(
         "flare_draft", context=plan.text, fence=fence, question=query
     )
     messages = (*built.messages, Message("assistant", accepted)) if accepted else built.messages
-    prompt = Prompt(
-        messages,
-        query,
-        temperature=built.temperature,
-        max_tokens=built.max_tokens,
-        logprobs=True,
-        model=context.search.question.model,
-    )
+    model_name = context.search.question.model
+    prompt = replace(built, messages=messages, question=query, logprobs=True, model=model_name)
     return read_draft(context.calls.stream(model, prompt), accepted)
 
 
 # Run the requested strategy, or the baseline if a needed model is missing.
 
 
-def find(query: str, context: StrategyContext) -> Found:
+def find(query: str, context: StrategyContext) -> tuple[Retrieval, Strategy, tuple[Notice, ...]]:
     """Search for a query as its question asks; the datasets mode is always baseline.
 
     Args:
         query: The question or its rewrite.
         context: Searches bound to the question, and who may be asked.
+
+    Returns:
+        What was found, the strategy that searched, and the notice `strategy_degraded` where
+        another one was asked for.
     """
-    wanted = strategy_of(context)
-    try:
-        return STRATEGIES[wanted](query, context)
-    except (
-        ProviderError,
-        InvalidInput,
-    ) as error:  # InvalidInput: the prompt was longer than the model reads
-        return replace(STRATEGIES["baseline"](query, context), degraded=error.message)
-
-
-def strategy_of(context: StrategyContext) -> Strategy:
-    """Return the strategy that a question calls for."""
     question = context.search.question
-    return "baseline" if question.mode == "datasets" else question.strategy
-
-
-def degraded_notice(found: Found, wanted: Strategy) -> tuple[Notice, ...]:
-    """Return the notice `strategy_degraded` if another strategy was used."""
-    if not found.degraded:
-        return ()
-    return (
-        Notice(
-            "strategy_degraded",
-            f"{wanted} was not possible, the baseline searched instead: {found.degraded}",
-        ),
-    )
+    wanted = "baseline" if question.mode == "datasets" else question.strategy
+    try:
+        return STRATEGIES[wanted](query, context), wanted, ()
+    except (ProviderError, InvalidInput) as error:  # or a prompt was longer than the model reads
+        said = f"{wanted} was not possible, the baseline searched instead: {error.message}"
+        return baseline(query, context), "baseline", (Notice("strategy_degraded", said),)
 
 
 STRATEGIES: Mapping[Strategy, QueryStrategy] = MappingProxyType(

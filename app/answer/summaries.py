@@ -6,7 +6,6 @@ passage supports is dropped in both steps; where a part gives nothing, its key s
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Callable, Sequence
 from collections.abc import Generator as Steps
@@ -18,6 +17,7 @@ from app.answer.intent import any_of, folded, without_politeness
 from app.answer.models import Manner
 from app.answer.search import MOST_DOCUMENTS, Targets
 from app.answer.steps import CERTAIN, AnswerSteps, Asked, Found, Written, closed, hosted_notice
+from app.answer.strategies import numbered
 from app.answer.writing import (
     DEFAULT_WINDOW_TOKENS,
     AnswerWriter,
@@ -113,7 +113,7 @@ class Summaries:
             quoted = quoted_summary(whole)
             stage.n_out = len(quoted.sentences)
         found = replace(found, evidence=quoted.evidence)
-        return found, _with_numbers(whole, quoted.evidence), quoted
+        return found, numbered([one.hit for one in whole], quoted.evidence), quoted
 
     def _phrased(
         self, found: Found, whole: Sequence[Evidence], model: Generator, how: Manner, quote: Quote
@@ -183,7 +183,6 @@ class Summaries:
             Selection((), CERTAIN),
             (),
             how,
-            reasoning=self.answer_writer.reasoning(asked.question),
             texts=part.texts,
         )
 
@@ -211,15 +210,6 @@ def _numbered_reading(
                 yield replace(event, part=part, parts=parts)
             elif part == parts:
                 yield event
-
-
-def _with_numbers(whole: Sequence[Evidence], sent: Sequence[Evidence]) -> tuple[Evidence, ...]:
-    """Return all passages in reading order; those that were sent keep their numbers."""
-    known = {item.hit.passage.chunk.key: item.n for item in sent}
-    free = itertools.count(len(sent) + 1)
-    return tuple(
-        replace(item, n=known.get(item.hit.passage.chunk.key) or next(free)) for item in whole
-    )
 
 
 def _joined(evidence: Sequence[Evidence], more: Sequence[Evidence]) -> tuple[Evidence, ...]:

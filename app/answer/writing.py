@@ -17,6 +17,7 @@ from app.core.errors import InvalidInput
 from app.core.ports import Generator
 from app.core.text import tokenise
 from app.core.types import (
+    ContextTrace,
     Evidence,
     Message,
     Mode,
@@ -24,7 +25,6 @@ from app.core.types import (
     Question,
     Quote,
     ReadingEvent,
-    Reasoning,
     Sentence,
     TokenEvent,
 )
@@ -35,9 +35,9 @@ from app.generation.context import (
     TokenCalibrator,
     TokenEstimate,
     compose_prompt,
-    context_trace,
     cut_notice,
     extracts,
+    joined,
     rendered_evidence,
     text_size,
     without_instructions,
@@ -87,14 +87,6 @@ class AnswerWriter:
     prompts: PromptLibrary
     tokens: TokenCalibrator
     options: GenerationOptions
-    few_below: float = 1e9
-    """Parameters below which a model is best with the quoted sentences alone:
-    evaluation/reports/models.md."""
-
-    def reasoning(self, question: Question) -> Reasoning:
-        """Return the reasoning mode: the question's, its mode's prompt's, or the default."""
-        of_mode = self.prompts.answer(question.mode, question.library).reasoning
-        return question.reasoning or of_mode or self.options.reasoning
 
     def has_own_prompt(self, mode: Mode) -> bool:
         """Return whether the user wrote the full prompt of a mode and no compact one."""
@@ -105,11 +97,16 @@ class AnswerWriter:
             and (overlaid(mode) or overlaid("contract"))
         )
 
-    def with_settings(self, request: PromptRequest) -> PromptRequest:
-        """Return a request with the temperature and length that the user set."""
+    def with_settings(self, request: PromptRequest, question: Question) -> PromptRequest:
+        """Return a request with the temperature and length that the user set.
+
+        And with the way of reasoning: the question's, its mode's prompt's, or the default.
+        """
         options = self.options
+        of_mode = self.prompts.answer(question.mode, question.library).reasoning
         return replace(
             request,
+            reasoning=question.reasoning or of_mode or options.reasoning,
             temperature=options.temperature if "temperature" in options.explicit else None,
             max_tokens=options.max_tokens if "max_tokens" in options.explicit else None,
         )
@@ -135,10 +132,6 @@ class Assignment:
     selection: Selection
     history: tuple[Message, ...]
     manner: Manner
-    few: bool = False
-    """Hand over the quoted sentences and nothing else."""
-    reasoning: Reasoning = "grounded"
-    """How the model is told to work."""
     missing: tuple[str, ...] = ()
     """What the question names and no passage does: the model is told."""
     texts: Mapping[int, str] = field(default_factory=dict)
@@ -161,15 +154,11 @@ class Assignment:
         if self.texts:
             evidence, texts = self.evidence, dict(self.texts)
         elif manner.evidence == "short" and self.selection.chosen:
-            found = extracts(self.selection, budget, estimate, only_chosen=self.few)
-            evidence = tuple(one.item for one in found)
-            texts = {one.item.n: one.text for one in found}
-            budget = max(
-                budget,
-                sum(
-                    estimate.tokens(rendered_evidence(one.item, "", one.text)) + 24 for one in found
-                ),
-            )
+            found = extracts(self.selection, budget, estimate, only_chosen=manner.few)
+            evidence = tuple(sentences[0].item for sentences in found)
+            texts = {one.n: joined(said) for one, said in zip(evidence, found, strict=True)}
+            lines = (rendered_evidence(one, "", texts[one.n]) for one in evidence)
+            budget = max(budget, sum(estimate.tokens(line) + 24 for line in lines))
         else:
             evidence = self.evidence
             texts = (
@@ -186,7 +175,6 @@ class Assignment:
             texts,
             compact,
             self.history,
-            self.reasoning,
             wishes=question.wishes,
         )
         return request, budget
@@ -227,7 +215,7 @@ def write(
     shares = (1.0, _SECOND_TRY)
     for share in shares:
         request, evidence_tokens = task.prompt(share, estimate)
-        request = answer_writer.with_settings(request)
+        request = answer_writer.with_settings(request, task.question)
         calls.handed |= {item.n: item for item in request.evidence}
         composed = compose_prompt(
             answer_writer.prompts,
@@ -304,13 +292,17 @@ class _Stream:
         self.was_cut = self._tokens.observe(model.name, size, len(prompt.messages), seen)
 
     def _trace(self, seen: int | None) -> None:
-        manner = self._task.manner
-        self._calls.trace.context = context_trace(
-            self._composed.plan,
+        plan, manner = self._composed.plan, self._task.manner
+        self._calls.trace.context = ContextTrace(
+            plan.budget_tokens,
+            plan.planned_tokens,
             seen,
-            prompts=manner.prompts,
-            evidence=manner.evidence,
-            why=manner.why,
+            plan.used,
+            plan.trimmed,
+            plan.dropped,
+            manner.prompts,
+            manner.evidence,
+            manner.why,
         )
 
 

@@ -28,7 +28,7 @@ def remake_codes(settings: Settings, store: IndexStore, progress: CodeProgress) 
         DiskFull: No space.
     """
     options = settings.ingest()
-    encoder = MiniLmEmbedder().late_encoder()
+    encoder = MiniLmEmbedder()
     backfill = CodeBackfill(
         store.codes, encoder, store.catalog, options.late_interaction_max_chunks
     )

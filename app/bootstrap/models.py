@@ -37,7 +37,6 @@ from app.generation.prompts import GenerationOptions
 from app.generation.quoting import ExtractiveGenerator
 from app.models.chosen_host import ChosenHost
 from app.models.embedding import RememberedEncoder, TimelyEmbedder
-from app.models.late import LateEncoder
 from app.models.minilm import MiniLmEmbedder
 from app.models.multilingual import CURE, MultilingualEmbedder, is_installed
 from app.models.ollama import (
@@ -97,7 +96,8 @@ class EmbeddedModels:
     def extractive(self) -> ExtractiveGenerator:
         """Quotes the best supporting sentences; always there."""
         return self._once(
-            ExtractiveGenerator, lambda: ExtractiveGenerator(RememberedEncoder(self.late_encoder))
+            ExtractiveGenerator,
+            lambda: ExtractiveGenerator(RememberedEncoder(self.sentence_embedder)),
         )
 
     @property
@@ -114,10 +114,6 @@ class EmbeddedModels:
             ModelNotInstalled: The extra `multilingual` is not installed.
         """
         return self._once(MultilingualEmbedder, MultilingualEmbedder)
-
-    @property
-    def late_encoder(self) -> LateEncoder:
-        return self._once(LateEncoder, self.sentence_embedder.late_encoder)
 
     def reranker(self) -> Reranker | None:
         """Return the cross-encoder of CROSS_ENCODER_DIR, opened; None without one.

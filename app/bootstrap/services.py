@@ -132,7 +132,7 @@ class Services:
             settings.retrieval(),
             reranker,
             self.embedders.notices,
-            lambda: models.embedded.late_encoder,
+            lambda: models.embedded.sentence_embedder,
             models.for_questions,
             lambda *document: request_ocr(self.jobs, *document),
         )

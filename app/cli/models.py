@@ -27,7 +27,7 @@ from app.cli.output import (
 from app.client import Json
 from app.core.errors import InvalidInput
 from app.core.types import EmbeddedModel
-from app.generation.prompts import PromptLibrary, described
+from app.generation.prompts import PromptLibrary
 from app.settings import Settings
 
 app = group(
@@ -235,7 +235,7 @@ def show() -> None:
 
     Example: documind prompt show
     """
-    say(described(PromptLibrary.load(Settings().prompts_dir)).rstrip())
+    say(PromptLibrary.load(Settings().prompts_dir).described().rstrip())
 
 
 @prompt_app.command()
@@ -249,7 +249,11 @@ def check(
 
     Example: documind prompt check my-prompts
     """
-    findings = PromptLibrary.check(directory or Settings().prompts_dir)
+    findings: list[str] = []
+    try:
+        PromptLibrary.load(directory or Settings().prompts_dir)
+    except InvalidInput as error:
+        findings.append(error.message)
     if as_json:
         emit(findings)
     else:

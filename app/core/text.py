@@ -292,6 +292,7 @@ _FAULTS: Mapping[str, str] = {
     "list_type": "must be a list",
     "tuple_type": "must be a list",
     "dict_type": "must be an object",
+    "model_type": "must be an object",
     "dataclass_type": "must be an object",
     "int_type": "must be a whole number",
     "int_parsing": "must be a whole number",

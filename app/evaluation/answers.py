@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from app.core.cancel import CancelToken
 from app.core.ports import Generator
 from app.core.text import words
-from app.core.types import Answer, Prompt, Question
+from app.core.types import Answer, Question
 from app.evaluation.arms import Arm
 from app.evaluation.cases import CaseBody
 from app.evaluation.metrics import RESAMPLES
@@ -39,10 +39,9 @@ class Judge:
             f'<passage-{fence} n="{e.n}">\n{e.hit.passage.chunk.text}\n</passage-{fence}>'
             for e in answer.evidence
         )
-        task = self.prompts.task(
+        prompt = self.prompts.task(
             "judge_faithfulness", context=context, fence=fence, answer=answer.text
         )
-        prompt = Prompt(task.messages, temperature=task.temperature, max_tokens=task.max_tokens)
         said = "".join(token.text for token in self.generator.stream(prompt, CancelToken()))
         try:
             verdict = json.loads(said[said.index("{") : said.rindex("}") + 1])

@@ -8,12 +8,12 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Literal
 
-from app.core.text import tokenise, word_count
+from app.core.text import tokenise
 from app.core.types import Evidence
-from app.generation.candidates import Candidate, candidates, quotable
+from app.generation.candidates import Candidate
 from app.generation.quoting import Quoting
 from app.generation.reading import MAX_QUOTE_CHARS, content_tokens
-from app.generation.summaries import alike
+from app.generation.summaries import alike, alone
 
 MOST_THINGS = 5
 """Rows of a comparison."""
@@ -213,7 +213,8 @@ def write_checklist(
         question: Its words make a sentence more likely.
         evidence: All passages of one document, in order.
     """
-    found = _sentences(evidence)
+    read = [item for item in evidence if item.hit.passage.chunk.section not in _UNREAD]
+    found = alone(read, _MIN_WORDS, _MAX_WORDS)
     sections = {one.item.hit.passage.chunk.section for one in found}
     asked = frozenset(content_tokens(question))
     filled: dict[str, list[Candidate]] = {}
@@ -229,23 +230,6 @@ def write_checklist(
         if not best:
             quoting.say(NOT_FOUND)
     return sum(map(bool, filled.values()))
-
-
-def _sentences(evidence: Sequence[Evidence]) -> list[Candidate]:
-    """Return the sentences that may fill a point, each once."""
-    found: dict[tuple[int, str], Candidate] = {}
-    for one in candidates(evidence):
-        chunk = one.item.hit.passage.chunk
-        if (
-            chunk.section not in _UNREAD
-            and one.whole
-            and not (one.listed or one.announces or one.dangles)
-            and _MIN_WORDS <= word_count(one.text) <= _MAX_WORDS
-            and one.end - one.start <= MAX_QUOTE_CHARS
-            and quotable(one)
-        ):
-            found.setdefault((chunk.start + one.start, one.text), one)
-    return list(found.values())
 
 
 def _best(

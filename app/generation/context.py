@@ -13,10 +13,10 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from app.core.sentences import sentence_spans
-from app.core.types import ContextTrace, Evidence, Message, Mode, Notice, Prompt, Reasoning, Scope
+from app.core.types import Evidence, Message, Mode, Notice, Prompt, Reasoning, Scope
 from app.generation.candidates import Candidate
 from app.generation.injection import findings_at
-from app.generation.prompts import CompactPrompt, PromptLibrary
+from app.generation.prompts import PromptLibrary
 from app.generation.quoting import Selection
 
 # Render a passage for a prompt: between random marks, with nothing in it that looks like one.
@@ -36,29 +36,22 @@ def new_fence(*texts: str) -> str:
 def rendered_evidence(
     item: Evidence, fence: str, text: str | None = None, *, titled: bool = False
 ) -> str:
-    """Return a passage for the prompt: fenced, or one plain line without a fence."""
-    if fence:
-        return render_passage(item, fence, text)
-    body = " ".join(_disarmed(item.hit.passage.chunk.text if text is None else text, "").split())
-    return f"{_attribute(item.hit.passage.document.title)}: {body}" if titled else body
+    """Return a passage for the prompt: between marks with title, section and page.
 
-
-def render_passage(item: Evidence, fence: str, text: str | None = None) -> str:
-    """Return a passage between its marks, with title, section and page.
-
-    `text` replaces the chunk's own. Anything that looks like a mark is disarmed, and the source's
-    own `[12]` becomes `(12)`, so that it is not taken for a citation.
+    Without a fence it is one plain line. `text` replaces the chunk's own. Anything that looks like
+    a mark is disarmed, and the source's own `[12]` becomes `(12)`, so that it is not taken for a
+    citation.
     """
-    chunk, document = item.hit.passage.chunk, item.hit.passage.document
-    head = (
-        f'<passage-{fence} n="{item.n}" library="{chunk.library.value}"'
-        f' title="{_attribute(document.title)}"'
-    )
+    chunk, title = item.hit.passage.chunk, _attribute(item.hit.passage.document.title)
+    body = _disarmed(chunk.text if text is None else text, fence)
+    if not fence:
+        line = " ".join(body.split())
+        return f"{title}: {line}" if titled else line
+    head = f'<passage-{fence} n="{item.n}" library="{chunk.library.value}" title="{title}"'
     if chunk.section and chunk.section != "body":
         head += f' section="{_attribute(chunk.section)}"'
     if chunk.page is not None:
         head += f' page="{chunk.page}"'
-    body = _disarmed(chunk.text if text is None else text, fence)
     return f"{head}>\n{body}\n</passage-{fence}>"
 
 
@@ -116,24 +109,19 @@ class TokenEstimate:
         return math.ceil(text_size(text) / self.chars_per_token)
 
 
-@dataclass(frozen=True, slots=True)
-class _Range:
-    lowest: float
-    highest: float
-
-
 class TokenCalibrator:
     """Characters per token of each model, learned from finished calls. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._seen: dict[str, _Range] = {}
+        self._seen: dict[str, tuple[float, float]] = {}
+        """Lowest and highest characters per token, by model."""
 
     def estimate(self, model: str) -> TokenEstimate:
         """Return a model's estimate: its densest prompt and the margin, or the default."""
         with self._lock:
             seen = self._seen.get(model)
-        return TokenEstimate((seen.lowest if seen else DEFAULT_CHARS_PER_TOKEN) / _MARGIN)
+        return TokenEstimate((seen[0] if seen else DEFAULT_CHARS_PER_TOKEN) / _MARGIN)
 
     def observe(self, model: str, prompt_size: int, messages: int, seen_tokens: int | None) -> bool:
         """Learn from one call, and return whether the host cut its prompt.
@@ -155,15 +143,14 @@ class TokenCalibrator:
         ratio = prompt_size / content
         with self._lock:
             known = self._seen.get(model)
-            bound = (
-                min(_MAX_CHARS_PER_TOKEN, known.highest * _SLACK) if known else _MAX_CHARS_PER_TOKEN
-            )
+            bound = _MAX_CHARS_PER_TOKEN
+            if known:
+                bound = min(bound, known[1] * _SLACK)
             if ratio > bound and prompt_size / bound > _MIN_TOKENS:
                 return True
             if content >= _MIN_TOKENS and ratio >= _MIN_CHARS_PER_TOKEN:
-                lowest = min(known.lowest, ratio) if known else ratio
-                highest = max(known.highest, ratio) if known else ratio
-                self._seen[model] = _Range(lowest, highest)
+                lowest, highest = known or (ratio, ratio)
+                self._seen[model] = min(lowest, ratio), max(highest, ratio)
         return False
 
 
@@ -179,7 +166,6 @@ class ContextPlan:
     """Passages that fit, and the outcome of each; evidence numbers in rank order."""
 
     text: str
-    fence: str
     used: tuple[int, ...]
     trimmed: tuple[int, ...]
     dropped: tuple[int, ...]
@@ -243,7 +229,6 @@ def plan_context(
     text = ("\n\n" if fence else "\n").join(block for _, block in laid_out)
     return ContextPlan(
         text,
-        fence,
         tuple(n for n, _ in used),
         tuple(trimmed),
         tuple(dropped),
@@ -255,31 +240,6 @@ def plan_context(
 def best_at_both_ends(ranked: Sequence[_T]) -> list[_T]:
     """Return ranks 1, 3, 5, ... from the front and 2, 4, 6, ... from the back."""
     return [*ranked[::2], *reversed(ranked[1::2])]
-
-
-def context_trace(
-    plan: ContextPlan,
-    seen_tokens: int | None,
-    *,
-    prompts: str = "full",
-    evidence: str = "full",
-    why: str = "",
-) -> ContextTrace:
-    """Return the plan, the tokens the host says it read, and the reason.
-
-    The reason says why so much was sent.
-    """
-    return ContextTrace(
-        plan.budget_tokens,
-        plan.planned_tokens,
-        seen_tokens,
-        plan.used,
-        plan.trimmed,
-        plan.dropped,
-        prompts,
-        evidence,
-        why,
-    )
 
 
 def cut_notice(plan: ContextPlan, *, was_cut: bool) -> Notice | None:
@@ -332,8 +292,6 @@ class ComposedPrompt:
     """Size of all messages, see `tokens.text_size`."""
     instructions: tuple[str, ...]
     """The prompt's own words, without passages, question and history."""
-    history_dropped: int = 0
-    """Turns left out, oldest first, because they did not fit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -403,16 +361,12 @@ def compose_prompt(
     )
     messages = _built(prompts, request, plan.text, kept, fence, request.question)
     chosen = set(plan.used)
-    told = (
-        prompts.compact[request.mode]  # type: ignore[index]  # `_built` has refused other modes
-        if request.compact
-        else prompts.answer(request.mode, request.library)
-    )
+    told = prompts.answer(request.mode, request.library, compact=request.compact)
     overlaid = prompts.is_overlaid("compact" if request.compact else request.mode)
     temperature, length = told.temperature, max_answer_tokens
     if request.temperature is not None and (temperature is None or not overlaid):
         temperature = request.temperature
-    if isinstance(told, CompactPrompt) and (request.max_tokens is None or overlaid):
+    if told.max_tokens is not None and (request.max_tokens is None or overlaid):
         length = min(length, told.max_tokens)
     prompt = Prompt(
         messages,
@@ -425,7 +379,7 @@ def compose_prompt(
     told_alone = _built(prompts, replace(request, wishes=""), "", (), fence, "")
     instructions = tuple(message.content for message in told_alone if message.role != "assistant")
     size = sum(text_size(message.content) for message in messages)
-    return ComposedPrompt(prompt, plan, size, instructions, len(request.history) - len(kept))
+    return ComposedPrompt(prompt, plan, size, instructions)
 
 
 def _built(
@@ -436,18 +390,16 @@ def _built(
     fence: str,
     question: str,
 ) -> tuple[Message, ...]:
-    if request.compact:
-        messages = prompts.small(request.mode, question, context, request.reasoning)
-    else:
-        messages = prompts.build(
-            request.mode,
-            request.library,
-            question,
-            context or "\n",
-            history,
-            fence=fence,
-            reasoning=request.reasoning,
-        )
+    messages = prompts.build(
+        request.mode,
+        request.library,
+        question,
+        context,
+        history,
+        fence=fence,
+        reasoning=request.reasoning,
+        compact=request.compact,
+    )
     return _wished(messages, request.wishes)
 
 
@@ -485,19 +437,10 @@ _HEAD_TOKENS = 12
 """What a passage's number and title take."""
 
 
-@dataclass(frozen=True, slots=True)
-class Extract:
-    """A passage's sentences in reading order; `spans` are places in the chunk."""
-
-    item: Evidence
-    text: str
-    spans: tuple[tuple[int, int], ...]
-
-
 def extracts(
     selection: Selection, budget_tokens: int, estimate: TokenEstimate, *, only_chosen: bool = False
-) -> tuple[Extract, ...]:
-    """Return what to hand over, by rank of the passages.
+) -> list[list[Candidate]]:
+    """Return the sentences to hand over, by rank of their passages.
 
     Args:
         selection: Sentences as the quoting answerer chose and ranked them.
@@ -507,7 +450,7 @@ def extracts(
         only_chosen: Leave out neighbours and the rest: what the smallest models do best with.
 
     Returns:
-        One extract per passage that has a sentence in it, that of the best sentence first.
+        Sentences in reading order of each passage that has some, that of the best sentence first.
     """
     taken = {one.key: one for one in selection.chosen}
     left = budget_tokens - sum(_cost(one, estimate) for one in selection.chosen)
@@ -520,12 +463,13 @@ def extracts(
             left -= cost + head
     lead = [one.item.n for one in selection.chosen]
     order = {n: lead.index(n) for n in lead}
-    return _by_passage(
-        sorted(
-            taken.values(),
-            key=lambda one: (order.get(one.item.n, len(order) + one.item.n), one.ordinal),
-        )
-    )
+    found: dict[int, list[Candidate]] = {}
+    for one in sorted(
+        taken.values(),
+        key=lambda one: (order.get(one.item.n, len(order) + one.item.n), one.ordinal),
+    ):
+        found.setdefault(one.item.n, []).append(one)
+    return list(found.values())
 
 
 def _further(selection: Selection) -> list[Candidate]:
@@ -537,19 +481,10 @@ def _further(selection: Selection) -> list[Candidate]:
     ]
 
 
-def _by_passage(sentences: Sequence[Candidate]) -> tuple[Extract, ...]:
-    found: dict[int, list[Candidate]] = {}
-    for one in sentences:
-        found.setdefault(one.item.n, []).append(one)
-    return tuple(
-        Extract(group[0].item, _joined(group), tuple((one.start, one.end) for one in group))
-        for group in found.values()
-    )
-
-
-def _joined(group: Sequence[Candidate]) -> str:
-    text = group[0].text
-    for before, one in pairwise(group):
+def joined(sentences: Sequence[Candidate]) -> str:
+    """Return sentences of one passage, in reading order, as a text that shows its gaps."""
+    text = sentences[0].text
+    for before, one in pairwise(sentences):
         text += (" " if one.ordinal == before.ordinal + 1 else _GAP) + one.text
     return text
 

@@ -7,17 +7,54 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, cast, get_args
+from typing import Annotated, Literal, TypeVar, cast, get_args
 
 import yaml
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    Strict,
+    ValidationError,
+    ValidationInfo,
+)
 
 from app.core.errors import InvalidInput
-from app.core.types import Message, Mode, Reasoning, Scope
+from app.core.text import fault_in_words
+from app.core.types import Message, Mode, Prompt, Reasoning, Scope
 
-# YAML files of prompts: where they lie, and what they may hold.
+AnswerMode = Literal["general", "compare", "methodology", "reproduce", "summary"]
+"""Modes that have a prompt; `datasets` needs no model."""
+
+Task = Literal[
+    "rewrite",
+    "conversation",
+    "hyde",
+    "multi_query",
+    "flare_draft",
+    "judge_faithfulness",
+    "judge_relevance",
+    "judge_claim",
+    "structured",
+]
+TASK_FIELDS: Mapping[Task, frozenset[str]] = {
+    "rewrite": frozenset({"history", "question"}),
+    "conversation": frozenset({"summary", "history"}),
+    "hyde": frozenset({"question", "style"}),
+    "multi_query": frozenset({"question", "count"}),
+    "flare_draft": frozenset({"context", "fence", "question"}),
+    "judge_faithfulness": frozenset({"context", "fence", "answer"}),
+    "judge_relevance": frozenset({"question", "answer"}),
+    "judge_claim": frozenset({"context", "fence", "claim"}),
+    "structured": frozenset({"question", "answer", "wishes"}),
+}
+"""The placeholders of each task."""
+_ANSWER_FIELDS = frozenset({"context", "fence", "question", "refusal"})
+_COMPACT_FIELDS = frozenset({"context", "question"})
+PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 
 Part = Literal[
     "role",
@@ -29,16 +66,84 @@ Part = Literal[
     "examples",
     "goal",
     "input",
-    "reasoning",
     "closing",
 ]
-PARTS: tuple[Part, ...] = get_args(Part)
-"""The order in which parts are assembled; only `instruction` is required."""
+"""What a file may hold of a prompt."""
+PARTS = (*get_args(Part)[:-1], "reasoning", "closing")
+"""The order in which parts are assembled."""
+_SYSTEM_PARTS = frozenset({"role", "instruction"})
+_TITLED = frozenset(PARTS) - {"role", "instruction", "input", "closing"}
 
-Parts = Mapping[Part, str]
+# YAML files of prompts: where they lie, and what they may hold.
 
-PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
-_MAX_TEMPERATURE = 2.0  # the highest any supported provider takes
+
+def _known(text: str, info: ValidationInfo) -> str:
+    """Return a text whose placeholders are all among those of its file, the context."""
+    if not text.strip():
+        raise ValueError("it must not be empty")
+    fields: frozenset[str] = info.context or frozenset()
+    if unknown := set(PLACEHOLDER.findall(text)) - fields:
+        raise ValueError(f"it names {sorted(unknown)!r}; placeholders are {sorted(fields)!r}")
+    return text
+
+
+def _instructing(parts: dict[Part, str]) -> dict[Part, str]:
+    if "instruction" not in parts:
+        raise ValueError("it lacks the key 'instruction'")
+    return parts
+
+
+def _in_turn(texts: tuple[str, ...]) -> tuple[str, ...]:
+    if len(texts) % 2:
+        raise ValueError("it must be a list of texts, user and assistant in turn")
+    return texts
+
+
+def _complete(ways: dict[Reasoning, str]) -> dict[Reasoning, str]:
+    if missing := set(get_args(Reasoning)) - set(ways):
+        raise ValueError(f"it lacks {sorted(missing)!r}")
+    return ways
+
+
+_Text = Annotated[str, AfterValidator(_known)]
+_Parts = dict[Part, _Text]
+_Whole = Annotated[_Parts, AfterValidator(_instructing)]
+_Temperature = Annotated[float, Strict(), Field(ge=0, le=2)]  # 2: the highest any provider takes
+_Tokens = Annotated[int, Strict(), Field(ge=1)]
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+
+class _Contract(_File):
+    parts: _Parts
+    turns: Annotated[tuple[_Text, ...], AfterValidator(_in_turn)] = ()
+    reasoning: Annotated[dict[Reasoning, _Text], AfterValidator(_complete)]
+
+
+class _AnswerFile(_File):
+    temperature: _Temperature | None = None
+    reasoning: Reasoning | None = None
+    papers: _Whole
+    public: _Whole
+    all: _Whole
+
+
+class _CompactFile(_File):
+    temperature: _Temperature | None = None
+    max_tokens: _Tokens
+    general: _Parts
+    compare: _Parts
+    methodology: _Parts
+    reproduce: _Parts
+    summary: _Parts
+
+
+class _TaskFile(_File):
+    temperature: _Temperature | None = None
+    max_tokens: _Tokens
+    parts: _Whole
 
 
 def prompt_files(overlay: Path | None) -> dict[str, Path]:
@@ -60,315 +165,101 @@ def prompt_files(overlay: Path | None) -> dict[str, Path]:
             continue
         if path.name not in sources:
             raise InvalidInput(
-                f"{path.name}: no prompt has this name; expected one of {sorted(sources)!r}"
+                f"PROMPTS_DIR {str(overlay)!r}: {path.name}: no prompt has this name; expected one"
+                f" of {sorted(sources)!r}"
             )
         sources[path.name] = path
     return sources
 
 
-class PromptFile:
-    """A checked YAML file; every complaint names the file and the key."""
-
-    def __init__(self, name: str, sources: Mapping[str, Path]) -> None:
-        """Read the file.
-
-        Raises:
-            InvalidInput: Not YAML, not UTF-8, or no mapping.
-        """
-        self._name = name
-        try:
-            data: object = yaml.safe_load(sources[name].read_text(encoding="utf-8"))
-        except yaml.YAMLError as exc:
-            raise InvalidInput(f"{name}: not readable as YAML: {exc}") from exc
-        except UnicodeDecodeError as exc:
-            raise InvalidInput(f"{name}: not UTF-8; save it as UTF-8") from exc
-        self._data = self._mapping(data, "top level")
-
-    def only(self, allowed: AbstractSet[str]) -> None:
-        """Refuse keys at the top level that are not allowed."""
-        self._only(self._data, allowed, "top level")
-
-    def parts(self, key: str, fields: frozenset[str], *, required: bool) -> Parts:
-        """Return the prompt parts under a key; `required` asks for an instruction."""
-        texts = self.texts(key, {*PARTS} - {"reasoning"}, fields)
-        if required and "instruction" not in texts:
-            raise InvalidInput(f"{self._name}: {key} lacks the key 'instruction'")
-        return cast("Parts", texts)
-
-    def texts(self, key: str, allowed: AbstractSet[str], fields: frozenset[str]) -> dict[str, str]:
-        """Return the texts under a key, each with known placeholders only."""
-        section = self._mapping(self._data.get(key), key)
-        self._only(section, allowed, key)
-        found: dict[str, str] = {}
-        for name, text in section.items():
-            if not isinstance(text, str) or not text.strip():
-                raise InvalidInput(f"{self._name}: {key}.{name} must be a text; got {text!r}")
-            if unknown := {field for field in PLACEHOLDER.findall(text) if field not in fields}:
-                raise InvalidInput(
-                    f"{self._name}: {key}.{name} names {sorted(unknown)!r}; placeholders here are"
-                    f" {sorted(fields)!r}"
-                )
-            found[name] = text
-        return found
-
-    def turns(self, key: str, fields: frozenset[str]) -> tuple[Message, ...]:
-        """Return the example turns under a key, or none.
-
-        Texts alternate between user and assistant.
-        """
-        texts = self._data.get(key, [])
-        if (
-            not isinstance(texts, list)
-            or len(texts) % 2
-            or not all(isinstance(text, str) and text.strip() for text in texts)
-        ):
-            raise InvalidInput(
-                f"{self._name}: {key} must be a list of texts, user and assistant in turn; got"
-                f" {texts!r:.80}"
-            )
-        if unknown := {
-            field for text in texts for field in PLACEHOLDER.findall(text) if field not in fields
-        }:
-            raise InvalidInput(
-                f"{self._name}: {key} names {sorted(unknown)!r}; placeholders here are"
-                f" {sorted(fields)!r}"
-            )
-        return tuple(
-            Message("assistant" if at % 2 else "user", text.strip())
-            for at, text in enumerate(texts)
-        )
-
-    def temperature(self) -> float | None:
-        """Return the sampling temperature of the file; None where it names none."""
-        value = self._data.get("temperature")
-        if "temperature" not in self._data:
-            return None
-        if (
-            isinstance(value, bool)
-            or not isinstance(value, int | float)
-            or not 0 <= value <= _MAX_TEMPERATURE
-        ):
-            raise InvalidInput(
-                f"{self._name}: temperature must be a number from 0 to {_MAX_TEMPERATURE:g}; got"
-                f" {value!r}"
-            )
-        return float(value)
-
-    def choice(self, key: str, allowed: Sequence[str]) -> str | None:
-        """Return the value of a key with a fixed set of values; None if missing."""
-        value = self._data.get(key)
-        if value is not None and value not in allowed:
-            raise InvalidInput(
-                f"{self._name}: {key} must be one of {sorted(allowed)!r}; got {value!r}"
-            )
-        return cast("str | None", value)
-
-    def max_tokens(self) -> int:
-        """Return the cap on a task's reply, in tokens."""
-        value = self._data.get("max_tokens")
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise InvalidInput(
-                f"{self._name}: max_tokens must be a whole number from 1; got {value!r}"
-            )
-        return value
-
-    def _mapping(self, value: object, where: str) -> dict[str, object]:
-        if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
-            raise InvalidInput(
-                f"{self._name}: {where} must be a mapping with text keys; got {value!r:.80}"
-            )
-        return value
-
-    def _only(self, section: Mapping[str, object], allowed: AbstractSet[str], where: str) -> None:
-        if unknown := sorted(set(section) - allowed):
-            raise InvalidInput(
-                f"{self._name}: unknown key {unknown[0]!r} in {where}; expected some of"
-                f" {sorted(allowed)!r}"
-            )
+_Read = TypeVar("_Read", bound=_File)
 
 
-# The sets of prompts: which there are, what they may hold, and how they are read.
-
-AnswerMode = Literal["general", "compare", "methodology", "reproduce", "summary"]
-"""Modes that have a prompt; `datasets` needs no model."""
-
-Task = Literal[
-    "rewrite",
-    "conversation",
-    "hyde",
-    "multi_query",
-    "flare_draft",
-    "judge_faithfulness",
-    "judge_relevance",
-    "judge_claim",
-    "structured",
-]
-
-_SCOPES: tuple[Scope, ...] = get_args(Scope)
-_SYSTEM_PARTS = frozenset({"role", "instruction"})
-_TITLED = frozenset(PARTS) - {"role", "instruction", "input", "closing"}
-_ANSWER_FIELDS = frozenset({"context", "fence", "question", "refusal"})
-_COMPACT_FIELDS = frozenset({"context", "question"})
-_TASK_FIELDS: Mapping[Task, frozenset[str]] = {
-    "rewrite": frozenset({"history", "question"}),
-    "conversation": frozenset({"summary", "history"}),
-    "hyde": frozenset({"question", "style"}),
-    "multi_query": frozenset({"question", "count"}),
-    "flare_draft": frozenset({"context", "fence", "question"}),
-    "judge_faithfulness": frozenset({"context", "fence", "answer"}),
-    "judge_relevance": frozenset({"question", "answer"}),
-    "judge_claim": frozenset({"context", "fence", "claim"}),
-    "structured": frozenset({"question", "answer", "wishes"}),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerPrompt:
-    """One mode over one scope: its parts with the contract's filled in."""
-
-    parts: Parts
-    temperature: float | None
-    """None: LLM_TEMPERATURE."""
-    reasoning: Reasoning | None = None
-    """How the model works where the question does not say; None: as configured."""
-
-
-@dataclass(frozen=True, slots=True)
-class CompactPrompt:
-    """One mode in a few words, for small models; `max_tokens` caps the answer."""
-
-    parts: Parts
-    temperature: float | None
-    max_tokens: int
-
-
-@dataclass(frozen=True, slots=True)
-class TaskPrompt:
-    """One job for the helper model; `max_tokens` caps its reply."""
-
-    parts: Parts
-    temperature: float | None
-    max_tokens: int
-    fields: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
-class BuiltTask:
-    """A filled task, ready to send."""
-
-    messages: tuple[Message, ...]
-    temperature: float | None
-    max_tokens: int
-
-
-def read_contract(
-    sources: Mapping[str, Path],
-) -> tuple[Parts, tuple[Message, ...], Mapping[Reasoning, str]]:
-    """Return the parts, example turns and ways of working that all answers share.
+def _read(kind: type[_Read], path: Path, fields: frozenset[str]) -> _Read:
+    """Return a checked file.
 
     Raises:
-        InvalidInput: The file is wrong, or lacks a way of working.
+        InvalidInput: It is not YAML, not UTF-8, or not of this kind; the message names the key.
     """
-    contract = PromptFile("contract.yml", sources)
-    contract.only({"parts", "turns", "reasoning"})
-    turns = contract.turns("turns", frozenset({"refusal"}))
-    shared = contract.parts("parts", _ANSWER_FIELDS, required=False)
-    reasoning = contract.texts("reasoning", set(get_args(Reasoning)), _ANSWER_FIELDS)
-    if missing := set(get_args(Reasoning)) - set(reasoning):
-        raise InvalidInput(f"contract.yml: reasoning lacks {sorted(missing)!r}")
-    return shared, turns, cast("Mapping[Reasoning, str]", reasoning)
+    try:
+        data: object = yaml.safe_load(path.read_text(encoding="utf-8"))
+        return kind.model_validate(data, context=fields)
+    except yaml.YAMLError as exc:
+        raise InvalidInput(f"{path.name}: not readable as YAML: {exc}") from exc
+    except UnicodeDecodeError as exc:
+        raise InvalidInput(f"{path.name}: not UTF-8; save it as UTF-8") from exc
+    except ValidationError as exc:
+        found = exc.errors()[0]
+        key = ".".join(str(step) for step in found["loc"] if step != "[key]") or "the file"
+        said = fault_in_words(found["type"], found.get("ctx", {}), found["msg"])
+        got = f"; got {found['input']!r:.80}"
+        known = {"missing": "", "extra_forbidden": f"; expected some of {list(kind.model_fields)}"}
+        got = known.get(found["type"], got)
+        raise InvalidInput(f"{path.name}: {key}{said}{got}") from exc
 
 
-def read_answers(
-    sources: Mapping[str, Path], shared: Parts
-) -> dict[tuple[AnswerMode, Scope], AnswerPrompt]:
-    """Return the full prompt of every mode and scope."""
-    answers: dict[tuple[AnswerMode, Scope], AnswerPrompt] = {}
-    for mode in get_args(AnswerMode):
-        reader = PromptFile(f"{mode}.yml", sources)
-        reader.only({"temperature", "reasoning", *_SCOPES})
-        for scope in _SCOPES:
-            own = reader.parts(scope, _ANSWER_FIELDS, required=True)
-            answers[mode, scope] = AnswerPrompt(
-                _merged(shared, own),
-                reader.temperature(),
-                cast("Reasoning | None", reader.choice("reasoning", get_args(Reasoning))),
-            )
-    return answers
-
-
-def read_compact(sources: Mapping[str, Path]) -> dict[AnswerMode, CompactPrompt]:
-    small = PromptFile("compact.yml", sources)
-    small.only({"temperature", "max_tokens", *get_args(AnswerMode)})
-    return {
-        mode: CompactPrompt(
-            small.parts(mode, _COMPACT_FIELDS, required=False),
-            small.temperature(),
-            small.max_tokens(),
-        )
-        for mode in get_args(AnswerMode)
-    }
-
-
-def read_tasks(sources: Mapping[str, Path]) -> dict[Task, TaskPrompt]:
-    """Return the prompt of every task of the helper model."""
-    tasks: dict[Task, TaskPrompt] = {}
-    for task, fields in _TASK_FIELDS.items():
-        reader = PromptFile(f"{task}.yml", sources)
-        reader.only({"parts", "temperature", "max_tokens"})
-        tasks[task] = TaskPrompt(
-            reader.parts("parts", fields, required=True),
-            reader.temperature(),
-            reader.max_tokens(),
-            fields,
-        )
-    return tasks
-
-
-def messages_of(
-    parts: Parts, values: Mapping[str, str], history: Sequence[Message]
-) -> tuple[Message, ...]:
-    """Return the messages of a prompt: system, history, then one of the user."""
-    system: list[str] = []
-    user: list[str] = []
-    for part in PARTS:
-        if text := parts.get(part):
-            said = filled(text, values).strip()
-            (system if part in _SYSTEM_PARTS else user).append(
-                f"# {part.capitalize()}\n{said}" if part in _TITLED else said
-            )
-    told = (Message("system", "\n\n".join(system)),) if system else ()
-    return (*told, *history, Message("user", "\n\n".join(user)))
-
-
-def filled(text: str, values: Mapping[str, str]) -> str:
-    """Return a text with its placeholders filled, in one pass."""
-    # What was filled in is never read as a template again, so a passage cannot name a
-    # placeholder.
-    return PLACEHOLDER.sub(lambda match: values.get(match.group(1), match.group()), text)
-
-
-def _merged(shared: Parts, own: Parts) -> Parts:
-    merged = {**shared, **own}
-    if "constraints" in shared and "constraints" in own:
-        merged["constraints"] = f"{shared['constraints'].rstrip()}\n{own['constraints']}"
-    return merged
-
+# The prompts of a server, and how one is built.
 
 REFUSAL = "I don't have enough information in the provided documents to answer that."
 """The one sentence of an answer that has no evidence; part of the contract with clients."""
 
 
 @dataclass(frozen=True, slots=True)
+class PromptText:
+    """One prompt: of a mode over one scope, of a mode in a few words, or of a task."""
+
+    parts: Mapping[str, str]
+    """By name, those of the contract filled in."""
+    temperature: float | None
+    """None: LLM_TEMPERATURE."""
+    max_tokens: int | None = None
+    """Cap on the reply; None: as configured."""
+    reasoning: Reasoning | None = None
+    """How the model works where the question does not say; None: as configured."""
+
+    def messages(
+        self, values: Mapping[str, str], history: Sequence[Message] = ()
+    ) -> tuple[Message, ...]:
+        """Return role and instruction as the system message, history, and one of the user."""
+        system: list[str] = []
+        user: list[str] = []
+        for part in PARTS:
+            if text := self.parts.get(part):
+                said = _filled(text, values).strip()
+                (system if part in _SYSTEM_PARTS else user).append(
+                    f"# {part.capitalize()}\n{said}" if part in _TITLED else said
+                )
+        told = (Message("system", "\n\n".join(system)),) if system else ()
+        return (*told, *history, Message("user", "\n\n".join(user)))
+
+
+def _filled(text: str, values: Mapping[str, str]) -> str:
+    """Return a text with its placeholders filled, in one pass."""
+    # What was filled in is never read as a template again, so a passage cannot name a
+    # placeholder.
+    return PLACEHOLDER.sub(lambda match: values.get(match.group(1), match.group()), text)
+
+
+def _merged(shared: _Parts, own: _Parts) -> dict[str, str]:
+    """Return a prompt's parts; its own replace those shared, but constraints of both count."""
+    merged: dict[str, str] = {name: text for parts in (shared, own) for name, text in parts.items()}
+    if "constraints" in shared and "constraints" in own:
+        merged["constraints"] = f"{shared['constraints'].rstrip()}\n{own['constraints']}"
+    return merged
+
+
+@dataclass(frozen=True, slots=True)
 class PromptLibrary:
     """All prompts of a server, immutable and safe to share between threads."""
 
-    answers: Mapping[tuple[AnswerMode, Scope], AnswerPrompt]
-    compact: Mapping[AnswerMode, CompactPrompt]
+    answers: Mapping[tuple[AnswerMode, Scope], PromptText]
+    compact: Mapping[AnswerMode, PromptText]
+    """In a few words, for small models."""
     turns: tuple[Message, ...]
     """The contract's example, as turns of a chat."""
     reasoning: Mapping[Reasoning, str]
-    tasks: Mapping[Task, TaskPrompt]
+    tasks: Mapping[Task, PromptText]
+    """Jobs for the helper model."""
     sources: Mapping[str, Path]
     """File name to the path it was read from, overlay or packaged."""
 
@@ -385,22 +276,40 @@ class PromptLibrary:
                 an unknown key, lacks a required one, or uses a placeholder that its prompt does not
                 have; the message names file and key.
         """
+        sources = prompt_files(overlay)
         try:
-            return PromptLibrary._read(prompt_files(overlay))
+            return PromptLibrary._of(sources)
         except InvalidInput as error:
-            if overlay is None or "PROMPTS_DIR" in error.message:
+            if overlay is None:
                 raise
             raise InvalidInput(f"PROMPTS_DIR {str(overlay)!r}: {error.message}") from error
 
     @staticmethod
-    def _read(sources: Mapping[str, Path]) -> PromptLibrary:
-        shared, turns, reasoning = read_contract(sources)
+    def _of(sources: Mapping[str, Path]) -> PromptLibrary:
+        contract = _read(_Contract, sources["contract.yml"], _ANSWER_FIELDS)
+        compact = _read(_CompactFile, sources["compact.yml"], _COMPACT_FIELDS)
+        answers: dict[tuple[AnswerMode, Scope], PromptText] = {}
+        small: dict[AnswerMode, PromptText] = {}
+        for mode in get_args(AnswerMode):
+            own = _read(_AnswerFile, sources[f"{mode}.yml"], _ANSWER_FIELDS)
+            for scope in get_args(Scope):
+                parts = _merged(contract.parts, getattr(own, scope))
+                answers[mode, scope] = PromptText(parts, own.temperature, None, own.reasoning)
+            parts = _merged({}, getattr(compact, mode))
+            small[mode] = PromptText(parts, compact.temperature, compact.max_tokens)
+        tasks: dict[Task, PromptText] = {}
+        for task, fields in TASK_FIELDS.items():
+            one = _read(_TaskFile, sources[f"{task}.yml"], fields)
+            tasks[task] = PromptText(_merged({}, one.parts), one.temperature, one.max_tokens)
         return PromptLibrary(
-            read_answers(sources, shared),
-            read_compact(sources),
-            turns,
-            reasoning,
-            read_tasks(sources),
+            answers,
+            small,
+            tuple(
+                Message("assistant" if at % 2 else "user", text.strip())
+                for at, text in enumerate(contract.turns)
+            ),
+            contract.reasoning,
+            tasks,
             sources,
         )
 
@@ -414,55 +323,39 @@ class PromptLibrary:
         *,
         fence: str = "",
         reasoning: Reasoning = "grounded",
+        compact: bool = False,
     ) -> tuple[Message, ...]:
         """Return the messages of an answer prompt.
 
-        Role and instruction are the system message; the history follows; everything else, context
-        first and closing last, is one user message. With an empty context the context part is left
-        out.
+        Role and instruction are the system message; example and history follow; everything else,
+        context first and closing last, is one user message. A compact prompt has no example, and
+        says only a way of working that is not the usual one.
 
         Args:
             mode: What the answer is for; `datasets` has no prompt.
             library: The library asked.
             question: The user's own words.
-            context_text: Fenced passages as `context_plan.plan_context` renders them.
+            context_text: Fenced passages as `context.plan_context` renders them.
             history: Earlier turns, oldest first.
             fence: The delimiter that `context_text` was fenced with.
             reasoning: How the model is told to work.
+            compact: The prompt in a few words.
 
         Raises:
             InvalidInput: The mode has no prompt.
         """
-        prompt = self.answer(mode, library)
-        parts = dict(prompt.parts)
-        parts["reasoning"] = self.reasoning[reasoning]
-        if not context_text:
-            parts.pop("context", None)
+        prompt = self.answer(mode, library, compact=compact)
         values = {"context": context_text, "fence": fence, "question": question, "refusal": REFUSAL}
-        example = tuple(Message(turn.role, filled(turn.content, values)) for turn in self.turns)
-        system, *rest = messages_of(parts, values, history)
+        if not compact or reasoning != "grounded":
+            prompt = self._working(prompt, reasoning)
+        if compact:
+            return prompt.messages(values, history)
+        example = (Message(turn.role, _filled(turn.content, values)) for turn in self.turns)
+        system, *rest = prompt.messages(values, history)
         return (system, *example, *rest)
 
-    def small(
-        self, mode: Mode, question: str, context_text: str, reasoning: Reasoning = "grounded"
-    ) -> tuple[Message, ...]:
-        """Return a compact prompt's messages: the facts, then the question.
-
-        A way of working other than the usual one is said too.
-
-        Raises:
-            InvalidInput: The mode has no prompt.
-        """
-        prompt = self.compact.get(cast("AnswerMode", mode))
-        if prompt is None:
-            raise InvalidInput(
-                f"mode {mode!r} has no compact prompt; expected one of {get_args(AnswerMode)!r}"
-            )
-        parts = dict(prompt.parts)
-        if reasoning != "grounded":
-            parts["reasoning"] = self.reasoning[reasoning]
-        values = {"context": context_text, "fence": "", "question": question, "refusal": REFUSAL}
-        return messages_of(parts, values, ())
+    def _working(self, prompt: PromptText, reasoning: Reasoning) -> PromptText:
+        return replace(prompt, parts={**prompt.parts, "reasoning": self.reasoning[reasoning]})
 
     def is_overlaid(self, name: str) -> bool:
         """Return whether a file, by its name without ending, is the user's own."""
@@ -470,85 +363,54 @@ class PromptLibrary:
 
     def instructions(self) -> tuple[str, ...]:
         """Return every instruction text of answer prompts, once, with placeholders."""
-        parts = [prompt.parts for prompt in self.answers.values()] + [
-            prompt.parts for prompt in self.compact.values()
-        ]
-        told = (text for one in parts for text in one.values())
+        prompts = (*self.answers.values(), *self.compact.values())
+        told = (text for prompt in prompts for text in prompt.parts.values())
         return tuple(dict.fromkeys((*told, *self.reasoning.values())))
 
-    def answer(self, mode: Mode, library: Scope) -> AnswerPrompt:
-        """Return the prompt of a mode and library.
+    def answer(self, mode: Mode, library: Scope, *, compact: bool = False) -> PromptText:
+        """Return the prompt of a mode over a library; the compact one is the same for all.
 
         Raises:
             InvalidInput: The mode has no prompt.
         """
-        found = self.answers.get((cast("AnswerMode", mode), library))
-        if found is None:
+        if mode not in get_args(AnswerMode):
             raise InvalidInput(
-                f"mode {mode!r} over library {library!r} has no prompt; expected one of"
-                f" {get_args(AnswerMode)!r}"
+                f"mode {mode!r} has no prompt; expected one of {get_args(AnswerMode)!r}"
             )
-        return found
+        known = cast("AnswerMode", mode)
+        return self.compact[known] if compact else self.answers[known, library]
 
-    def task(self, name: Task, **values: str) -> BuiltTask:
-        """Return a helper task with its placeholders filled.
+    def task(self, name: Task, **values: str) -> Prompt:
+        """Return a helper task with its placeholders filled, ready to send.
 
         Raises:
             ValueError: A placeholder of the task has no value, or a value has no placeholder.
         """
-        prompt = self.tasks[name]
-        if set(values) != prompt.fields:
+        if set(values) != TASK_FIELDS[name]:
             raise ValueError(
-                f"task {name!r} takes {sorted(prompt.fields)!r}; got {sorted(values)!r}"
+                f"task {name!r} takes {sorted(TASK_FIELDS[name])!r}; got {sorted(values)!r}"
             )
-        return BuiltTask(
-            messages_of(prompt.parts, values, ()), prompt.temperature, prompt.max_tokens
+        told = self.tasks[name]
+        return Prompt(
+            told.messages(values), temperature=told.temperature, max_tokens=told.max_tokens
         )
 
-    @staticmethod
-    def check(overlay: Path | None) -> list[str]:
-        """Return an overlay's faults, one line a file, for `documind prompt check`.
-
-        Empty if it loads.
-        """
-        problems: list[str] = []
-        try:
-            PromptLibrary.load(overlay)
-        except InvalidInput as error:
-            problems.append(error.message)
-        return problems
-
-
-# Show every prompt as it is sent, for `documind prompt show`.
-
-
-def described(library: PromptLibrary) -> str:
-    """Return every prompt with its placeholders, temperature and limits."""
-    blocks: list[str] = []
-    for (mode, scope), answer in library.answers.items():
-        parts = {**answer.parts, "reasoning": library.reasoning[answer.reasoning or "grounded"]}
-        blocks.append(
-            f"== {mode} / {scope} "
-            f" ({_temperature(answer.temperature)})\n{_rendered(messages_of(parts, {}, ()))}"
-        )
-    for mode, small in library.compact.items():
-        head = (
-            f"== compact {mode}  ({_temperature(small.temperature)}, at most {small.max_tokens}"
-            " tokens)"
-        )
-        blocks.append(f"{head}\n{_rendered(messages_of(small.parts, {}, ()))}")
-    for name, task in library.tasks.items():
-        head = f"== {name}  ({_temperature(task.temperature)}, at most {task.max_tokens} tokens)"
-        blocks.append(f"{head}\n{_rendered(messages_of(task.parts, {}, ()))}")
-    return "\n\n".join(blocks) + "\n"
-
-
-def _temperature(value: float | None) -> str:
-    return "temperature as LLM_TEMPERATURE" if value is None else f"temperature {value:g}"
-
-
-def _rendered(messages: Sequence[Message]) -> str:
-    return "\n".join(f"-- {message.role}\n{message.content}" for message in messages)
+    def described(self) -> str:
+        """Return every prompt as it is sent, with placeholders, temperature and limits."""
+        shown = {
+            f"{mode} / {scope}": self._working(one, one.reasoning or "grounded")
+            for (mode, scope), one in self.answers.items()
+        }
+        shown |= {f"compact {mode}": one for mode, one in self.compact.items()}
+        shown |= {str(name): one for name, one in self.tasks.items()}
+        blocks: list[str] = []
+        for name, one in shown.items():
+            given = one.temperature
+            head = "temperature as LLM_TEMPERATURE" if given is None else f"temperature {given:g}"
+            head += "" if one.max_tokens is None else f", at most {one.max_tokens} tokens"
+            said = (f"-- {message.role}\n{message.content}" for message in one.messages({}))
+            blocks.append("\n".join((f"== {name}  ({head})", *said)))
+        return "\n\n".join(blocks) + "\n"
 
 
 # Options of generation.

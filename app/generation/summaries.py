@@ -169,15 +169,9 @@ _DEEP_PARTS = frozenset({"abstract"})
 """Parts that are summaries themselves: they give two sentences."""
 
 
-@dataclass(frozen=True, slots=True)
-class KeyPart:
-    """A part and the sentences that stand for it, in reading order."""
-
-    part: DocumentPart
-    sentences: tuple[Candidate, ...]
-
-
-def key_sentences(parts: Sequence[DocumentPart], most: int = MOST) -> tuple[KeyPart, ...]:
+def key_sentences(
+    parts: Sequence[DocumentPart], most: int = MOST
+) -> list[tuple[DocumentPart, list[Candidate]]]:
     """Return the key sentences of a document by part, in document order.
 
     Every part that has a sentence to quote gives one, a longer one more until there are five.
@@ -187,24 +181,24 @@ def key_sentences(parts: Sequence[DocumentPart], most: int = MOST) -> tuple[KeyP
         most: Sentences wanted at most.
 
     Returns:
-        Parts with sentences; no sentence says what another one says.
+        Parts with their sentences in reading order; no sentence says what another one says.
     """
     parts = joined_parts(parts, most)
-    read = [_Sentences.of(part) for part in parts]
-    weights = _word_weights([one for found in read for one in found.candidates])
+    read = [_that_may_stand(part.evidence) for part in parts]
+    weights = _word_weights([one for found in read for one in found])
     chosen: list[list[Candidate]] = [[] for _ in read]
-    for at in _turns(read, most):
-        best = read[at].best(weights, chosen)
+    for at in _turns(parts, list(map(len, read)), most):
+        best = _best(read[at], weights, [one for found in chosen for one in found])
         if best is not None:
             chosen[at].append(best)
             for token in best.tokens:
                 if token in weights:
                     weights[token] *= _USED
-    return tuple(
-        KeyPart(part, tuple(sorted(found, key=_place)))
+    return [
+        (part, sorted(found, key=_place))
         for part, found in zip(parts, chosen, strict=True)
         if found
-    )
+    ]
 
 
 def telling_texts(evidence: Sequence[Evidence], most_characters: int) -> dict[int, str]:
@@ -214,7 +208,7 @@ def telling_texts(evidence: Sequence[Evidence], most_characters: int) -> dict[in
         evidence: Consecutive passages of one document.
         most_characters: Of all texts together; the best sentence is returned in any case.
     """
-    found = _Sentences.of(DocumentPart("", "", tuple(evidence))).candidates
+    found = _that_may_stand(evidence)
     weights = _word_weights(found)
     left = most_characters
     chosen: list[Candidate] = []
@@ -222,64 +216,62 @@ def telling_texts(evidence: Sequence[Evidence], most_characters: int) -> dict[in
         if len(one.text) <= left or not chosen:
             chosen.append(one)
             left -= len(one.text)
+    return _by_passage(sorted(chosen, key=_place))
+
+
+def _by_passage(sentences: Sequence[Candidate]) -> dict[int, str]:
+    """Return the text of sentences by the number of their passage."""
     texts: dict[int, str] = {}
-    for one in sorted(chosen, key=_place):
+    for one in sentences:
         texts[one.item.n] = f"{texts[one.item.n]} {one.text}" if one.item.n in texts else one.text
     return texts
 
 
-def _turns(read: Sequence[_Sentences], most: int) -> list[int]:
-    """Return whose turn it is to give a sentence: each part, then the longest ones again."""
-    filled = [at for at, one in enumerate(read) if one.candidates]
-    turns = [*filled, *(at for at in filled if read[at].part.section in _DEEP_PARTS)][:most]
+def _turns(parts: Sequence[DocumentPart], held: Sequence[int], most: int) -> list[int]:
+    """Return whose turn it is to give a sentence: each part, then the longest ones again.
+
+    `held` is how many sentences each part has to give.
+    """
+    filled = [at for at, count in enumerate(held) if count]
+    turns = [*filled, *(at for at in filled if parts[at].section in _DEEP_PARTS)][:most]
     while filled and len(turns) < min(FEWEST, most):
-        share = {at: read[at].part.characters / (1 + turns.count(at)) for at in filled}
+        share = {at: parts[at].characters / (1 + turns.count(at)) for at in filled}
         turns.append(max(filled, key=lambda at: share[at]))
-        if turns.count(turns[-1]) > len(read[turns[-1]].candidates):
+        if turns.count(turns[-1]) > held[turns[-1]]:
             filled.remove(turns[-1])
     return turns
 
 
-@dataclass(frozen=True, slots=True)
-class _Sentences:
-    """The sentences of a part that may stand for it."""
-
-    part: DocumentPart
-    candidates: tuple[Candidate, ...]
-
-    @staticmethod
-    def of(part: DocumentPart) -> _Sentences:
-        """Read a part; what stands in two overlapping passages counts once."""
-        seen: set[tuple[int, str]] = set()
-        found: list[Candidate] = []
-        for one in candidates(part.evidence):
-            key = (one.item.hit.passage.chunk.start + one.start, one.text)
-            if key not in seen and _may_stand_alone(one):
-                seen.add(key)
-                found.append(one)
-        return _Sentences(part, tuple(found))
-
-    def best(
-        self, weights: Mapping[str, float], chosen: Sequence[Sequence[Candidate]]
-    ) -> Candidate | None:
-        """Return the part's best sentence that says something new; None if none is left."""
-        taken = [one for found in chosen for one in found]
-        fresh = [
-            (_value(one, weights, place), -place, one)
-            for place, one in enumerate(self.candidates)
-            if not any(alike(one, other) for other in taken)
-        ]
-        return max(fresh, key=lambda row: row[:2])[2] if fresh else None
+def _best(
+    found: Sequence[Candidate], weights: Mapping[str, float], taken: Sequence[Candidate]
+) -> Candidate | None:
+    """Return a part's best sentence that says something new; None if none is left."""
+    fresh = [
+        (_value(one, weights, place), -place, one)
+        for place, one in enumerate(found)
+        if not any(alike(one, other) for other in taken)
+    ]
+    return max(fresh, key=lambda row: row[:2])[2] if fresh else None
 
 
-def _may_stand_alone(one: Candidate) -> bool:
-    return (
-        one.whole
-        and not (one.dangles or one.listed or one.entry or one.announces)
-        and _MIN_WORDS <= word_count(one.text) <= _MAX_WORDS
-        and one.end - one.start <= MAX_QUOTE_CHARS
-        and quotable(one)
-    )
+def _that_may_stand(evidence: Sequence[Evidence]) -> list[Candidate]:
+    """Return the sentences that may stand for a part."""
+    return [one for one in alone(evidence, _MIN_WORDS, _MAX_WORDS) if not one.entry]
+
+
+def alone(evidence: Sequence[Evidence], fewest_words: int, most_words: int) -> list[Candidate]:
+    """Return whole sentences that can be quoted without others; of two passages' overlap once."""
+    found: dict[tuple[int, str], Candidate] = {}
+    for one in candidates(evidence):
+        if (
+            one.whole
+            and not (one.dangles or one.listed or one.announces)
+            and fewest_words <= word_count(one.text) <= most_words
+            and one.end - one.start <= MAX_QUOTE_CHARS
+            and quotable(one)
+        ):
+            found.setdefault((one.item.hit.passage.chunk.start + one.start, one.text), one)
+    return list(found.values())
 
 
 def _word_weights(sentences: Sequence[Candidate]) -> dict[str, float]:
@@ -373,11 +365,7 @@ def _whole_texts(evidence: Sequence[Evidence]) -> dict[int, str]:
 def key_texts(evidence: Sequence[Evidence]) -> dict[int, str]:
     """Return the two key sentences of a part, by evidence number."""
     found = key_sentences(document_parts(evidence), 2)
-    chosen = [sentence for part in found for sentence in part.sentences]
-    texts: dict[int, str] = {}
-    for one in chosen:
-        texts[one.item.n] = f"{texts[one.item.n]} {one.text}" if one.item.n in texts else one.text
-    return texts
+    return _by_passage([sentence for _, sentences in found for sentence in sentences])
 
 
 def _packed(found: Sequence[tuple[Evidence, int]], size: int) -> list[tuple[Evidence, ...]]:
@@ -428,17 +416,13 @@ def quoted_summary(evidence: Sequence[Evidence]) -> QuotedText:
             continue
         if len(groups) > 1:
             quoting.start_block(f"## {group[0].hit.passage.document.title}")
-        _write(quoting, found)
+        shown = ""
+        for part, sentences in found:
+            if part.name not in (shown, ""):
+                quoting.start_block(f"### {part.name}")
+            shown = part.name
+            quoting.start_block()
+            for at, sentence in enumerate(sentences):
+                quoting.say(" " if at else "")
+                quoting.quote(sentence)
     return quoting.done()
-
-
-def _write(quoting: Quoting, found: Sequence[KeyPart]) -> None:
-    shown = ""
-    for one in found:
-        if one.part.name != shown and one.part.name:
-            quoting.start_block(f"### {one.part.name}")
-        shown = one.part.name
-        quoting.start_block()
-        for at, sentence in enumerate(one.sentences):
-            quoting.say(" " if at else "")
-            quoting.quote(sentence)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -130,38 +130,29 @@ class BertSession:
 
     def many(self, inputs: Sequence[Feed], width: int) -> FloatArray:
         """Return the rows `[n, width]`, in order; a call has threads of its own: none waits."""
-        rows = np.empty((len(inputs), width), dtype=np.float32)
-
-        def run(position: int) -> None:
-            rows[position] = self._session.run(["output"], inputs[position])[0][0]
-
-        self._each(inputs, run)
-        return rows
+        rows = [row for (row,) in self._runs(inputs, ["output"])]
+        return np.array(rows, dtype=np.float32).reshape(len(inputs), width)
 
     def with_states(self, inputs: Sequence[Feed]) -> list[tuple[FloatArray, FloatArray]]:
         """Return each text's row, as `many` does, and token states `[tokens, hidden]`."""
         names = [output.name for output in self._session.get_outputs()]
-        found: list[tuple[FloatArray, FloatArray] | None] = [None] * len(inputs)
+        return [(row, states) for row, states in self._runs(inputs, names)]
 
-        def run(position: int) -> None:
-            row, states = self._session.run(names, inputs[position])
-            found[position] = row[0], states[0]
-
-        self._each(inputs, run)
-        return [pair for pair in found if pair is not None]
-
-    def _each(self, inputs: Sequence[Feed], run: Callable[[int], None]) -> None:
+    def _runs(self, inputs: Sequence[Feed], outputs: list[str]) -> list[list[FloatArray]]:
         """Run every text, the longest first, on as many cores as this session has."""
-        longest_first = sorted(
-            range(len(inputs)), key=lambda position: -inputs[position]["input_ids"].size
-        )
+
+        def run(position: int) -> list[FloatArray]:
+            return [output[0] for output in self._session.run(outputs, inputs[position])]
+
+        order = sorted(range(len(inputs)), key=lambda at: -inputs[at]["input_ids"].size)
         workers = min(self._threads, len(inputs))
         if workers <= 1:
-            for position in longest_first:
-                run(position)
+            made = list(map(run, order))
         else:
             with ThreadPoolExecutor(workers) as pool:
-                list(pool.map(run, longest_first))
+                made = list(pool.map(run, order))
+        found = dict(zip(order, made, strict=True))
+        return [found[position] for position in range(len(inputs))]
 
 
 def open_session(graph: bytes | Path) -> ort.InferenceSession:

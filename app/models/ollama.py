@@ -49,7 +49,6 @@ class InstalledModel(FromHost):
     size_bytes: Count = Field(0, validation_alias="size")
     family: Text = Field("", validation_alias=AliasPath("details", "family"))
     parameters: Text = Field("", validation_alias=AliasPath("details", "parameter_size"))
-    quantisation: Text = Field("", validation_alias=AliasPath("details", "quantization_level"))
     capabilities: Texts = ()
     """Empty where the host says them only of a single model (before 0.30), or not at all."""
 
@@ -62,16 +61,12 @@ class InstalledModel(FromHost):
 
 
 class LoadedModel(FromHost):
-    """A model in memory.
-
-    `context_tokens` is what was allocated; `vram_bytes` below `size_bytes` means partly on the CPU.
-    """
+    """A model in memory; `context_tokens` is what was allocated."""
 
     name: Text = ""
     """The name that loaded it; a model can have several."""
     digest: Digest = ""
     size_bytes: Count = Field(0, validation_alias="size")
-    vram_bytes: Count = Field(0, validation_alias="size_vram")
     context_tokens: Tokens | None = Field(None, validation_alias="context_length")
     expires_at: Text = ""
 

@@ -228,8 +228,10 @@ def merge(retrievals: Mapping[Library, Retrieval], top_k: int) -> Retrieval:
     Every library keeps its own order and is sure of an equal share of the places (rounded down), so
     that millions of encyclopedia chunks never drown twenty papers; the other places go to the
     closest. Fallback hits only fill in where no library has anything better. Scores are re-based to
-    fall with the merged order.
+    fall with the merged order. What one library returns stays as it is.
     """
+    if len(retrievals) == 1:
+        return next(iter(retrievals.values()))
     real = {
         library: found for library, found in retrievals.items() if found.hits and not found.fallback
     }
@@ -283,11 +285,9 @@ def _notices(
         for notice in found.notices:
             if notice.code == "fallback_used" and library not in used:
                 continue
-            message = (
-                notice.message if len(retrievals) == 1 else f"{library.value}: {notice.message}"
-            )
+            message = f"{library.value}: {notice.message}"
             said[notice.code, message] = Notice(notice.code, message)
-    if len(retrievals) > 1 and used:  # one empty library is no news while the other answers
+    if used:  # one empty library is no news while the other answers
         return tuple(notice for notice in said.values() if notice.code != "library_empty")
     return tuple(said.values())
 

@@ -42,7 +42,7 @@ def main() -> int:
         for name, questions in _kinds(answerable, given.questions, draw).items():
             say(f"{len(questions)} {name} questions")
             asked = [(question.text, evidence_for(bench, question.text)) for question in questions]
-            different, found = _compare(asked, embedder.late_encoder())
+            different, found = _compare(asked, embedder)
             lines.append(Line(f"{name}: questions quoted differently", different))
             figures |= {f"{name}: {key}": value for key, value in found.items()}
         made = made_with(hash_of(RetrievalOptions(), given.questions))

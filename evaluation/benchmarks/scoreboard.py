@@ -196,7 +196,7 @@ def take_part(collection: Collection, cache: Path) -> dict[str, object]:
     )
     with bench(collection, embedder, ingest=IngestOptions()):
         pass
-    encoder = model.late_encoder()
+    encoder = model
     begun = cpu_s()
     with bench(collection, embedder, ingest=IngestOptions(), encoder=encoder) as opened:
         indexed, store = cpu_s(), opened.store

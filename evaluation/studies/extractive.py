@@ -334,7 +334,7 @@ Groups = dict[str, list[ReadQuestion]]
 
 def gather(data: Path, cache: Path, most: int, only: Sequence[str] = ()) -> Groups:
     """Ask each set of its own library, at most `most` questions of a set."""
-    encoder = MiniLmEmbedder().late_encoder()
+    encoder = MiniLmEmbedder()
     answerable, unanswerable = squad(data, most)
     homes = [
         (answerable, unanswerable, foreign(data, most)),

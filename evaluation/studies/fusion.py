@@ -41,7 +41,7 @@ def main() -> None:
     )
     reported: list[Experiment] = []
     chosen: list[Experiment] = []
-    encoder = MiniLmEmbedder().late_encoder()
+    encoder = MiniLmEmbedder()
     for name in SETS:
         judged = from_folder(given.data / name).judged()
         with indexed(judged, given.cache, encoder) as bench:

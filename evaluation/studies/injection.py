@@ -148,7 +148,7 @@ def main() -> None:
         for question in squad.half("odd").sample(_CLEAN, SEED).questions
         if question.answers
     ]
-    with indexed(squad, given.cache, MiniLmEmbedder().late_encoder()) as bench:
+    with indexed(squad, given.cache, MiniLmEmbedder()) as bench:
         asked = [(question, evidence_for(bench, question.text)) for question in questions]
         asked = [
             (question, evidence)

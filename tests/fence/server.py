@@ -17,7 +17,6 @@ from app.api.app import create_app
 from app.api.deps import Edge
 from app.core.types import FloatArray, PassageCode, QuestionCode
 from app.core.vectors import l2_normalise
-from app.models.late import LateEncoder
 from app.models.minilm import MiniLmEmbedder
 from app.settings import Settings
 from tests.fakes.embedders import HashEmbedder
@@ -84,7 +83,7 @@ def stored_embedder(vectors: StoredVectors) -> Iterator[None]:
     Codes of tokens are hashed stems: their bits would be another machine's too.
     """
     passages, query = MiniLmEmbedder.embed_passages, MiniLmEmbedder.embed_query
-    sentences, question = LateEncoder.embed_and_encode, LateEncoder.encode_question
+    sentences, question = MiniLmEmbedder.embed_and_encode, MiniLmEmbedder.encode_question
     hashed = HashEncoder(HashEmbedder())
 
     def embed_passages(model: MiniLmEmbedder, texts: Sequence[str]) -> FloatArray:
@@ -97,18 +96,18 @@ def stored_embedder(vectors: StoredVectors) -> Iterator[None]:
         return row
 
     def embed_and_encode(
-        model: LateEncoder, texts: Sequence[str]
+        model: MiniLmEmbedder, texts: Sequence[str]
     ) -> tuple[FloatArray, list[PassageCode]]:
         made = sentences(model, texts)[0] if vectors.writing else None
         return vectors.of(texts, made), hashed.encode(texts)
 
-    def encode_question(model: LateEncoder, text: str) -> QuestionCode:
+    def encode_question(model: MiniLmEmbedder, text: str) -> QuestionCode:
         made = question(model, text).vector[None, :] if vectors.writing else None
         return replace(hashed.encode_question(text), vector=vectors.of([text], made)[0])
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(LateEncoder, "embed_and_encode", embed_and_encode)
-        patch.setattr(LateEncoder, "encode_question", encode_question)
+        patch.setattr(MiniLmEmbedder, "embed_and_encode", embed_and_encode)
+        patch.setattr(MiniLmEmbedder, "encode_question", encode_question)
         patch.setattr(MiniLmEmbedder, "embed_passages", embed_passages)
         patch.setattr(MiniLmEmbedder, "embed_query", embed_query)
         yield

@@ -67,7 +67,7 @@ class Context:
 
 
 found = STRATEGIES["longest_word"]("what melts copperware", Context())
-assert (found.strategy, Search.asked) == ("longest_word", ["what melts copperware", "copperware"])
+assert (found.hits, Search.asked) == ((), ["what melts copperware", "copperware"])
 
 routes = create_app(Settings(_env_file=None)).openapi()["paths"]
 assert routes["/api/v1/words"]["get"]["operationId"] == "count_words"

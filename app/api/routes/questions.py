@@ -147,7 +147,7 @@ def ranked(door: Door, scope: Scope, asked: SearchQuery) -> Retrieval:
             )
             for library in libraries
         }
-    return merge(found, asked.limit) if len(found) > 1 else next(iter(found.values()))
+    return merge(found, asked.limit)
 
 
 def _hit(hit: Hit, query: str) -> SearchHit:

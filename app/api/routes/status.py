@@ -502,10 +502,10 @@ def show_prompts(
     """The prompts of a kind of answer; `datasets` asks no model and has none."""
     prompts = services.prompts
     reasoning = prompts.answer(query_mode, library).reasoning or services.settings.reasoning
-    asked = ("{question}", "{passages}")
+    asked = (query_mode, library, "{question}", "{passages}")
     return PromptReply(
-        full=list(prompts.build(query_mode, library, *asked, fence="---", reasoning=reasoning)),
-        compact=list(prompts.small(query_mode, *asked, reasoning)),
+        full=list(prompts.build(*asked, fence="---", reasoning=reasoning)),
+        compact=list(prompts.build(*asked, reasoning=reasoning, compact=True)),
         own=sorted(name for name in prompts.sources if prompts.is_overlaid(name[:-4])),
     )
 

@@ -80,7 +80,7 @@ class Exam:
 @pytest.fixture(scope="module")
 def quoting(minilm: MiniLmEmbedder) -> ExtractiveGenerator:
     """The quoting answerer as installed; every sentence is embedded once for all tests here."""
-    return ExtractiveGenerator(RememberedEncoder(minilm.late_encoder()))
+    return ExtractiveGenerator(RememberedEncoder(minilm))
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from app.answer.models import manner, worth_asking
 from app.answer.options import AnswerOptions, MannerOptions
-from app.answer.strategies import renumbered
+from app.answer.strategies import numbered
 from app.answer.writing import is_refusal, whole_sentences
 from app.core.cancel import CancelToken
 from app.core.errors import (
@@ -678,10 +678,7 @@ def test_a_reason_that_stays_until_the_user_acts_is_said_once() -> None:
 def test_a_model_is_not_asked_in_vain() -> None:
     small = manner(ModelProfile(parameters=0.5e9), None, MannerOptions())
     large = manner(ModelProfile(hosted=True), None, MannerOptions())
-    found, nearest = (
-        renumbered((), (Hit(COPPER, 1.0),)),
-        renumbered((), (Hit(COPPER, 1.0, fallback=True),)),
-    )
+    found, nearest = (numbered((Hit(COPPER, 1.0),)), numbered((Hit(COPPER, 1.0, fallback=True),)))
     quote = Quote("Copper.", (), leads=True)
     assert [
         worth_asking(found, None, small),
@@ -707,8 +704,8 @@ def test_what_passed_the_users_own_cutoff_is_read_or_a_notice_says_why_not() -> 
 
 def test_passages_that_were_sent_keep_their_numbers() -> None:
     first, second = Hit(COPPER, 1.0), Hit(TIDES, 0.5)
-    sent = renumbered((), (first, second))
-    assert [(item.n, item.hit) for item in renumbered(sent, (Hit(DUARTE, 2.0), second))] == [
+    sent = numbered((first, second))
+    assert [(item.n, item.hit) for item in numbered((Hit(DUARTE, 2.0), second), sent)] == [
         (3, Hit(DUARTE, 2.0)),
         (2, second),
     ]

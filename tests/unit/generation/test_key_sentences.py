@@ -85,9 +85,7 @@ def test_joining_keeps_the_order_and_every_passage() -> None:
 
 def test_key_sentences_are_few_distinct_whole_and_in_order() -> None:
     text = " ".join(SEA)
-    found = [
-        one for part in key_sentences(document_parts(evidence(text))) for one in part.sentences
-    ]
+    found = [one for _, part in key_sentences(document_parts(evidence(text))) for one in part]
     assert len(found) == FEWEST
     assert [one.start for one in found] == sorted(one.start for one in found)
     assert all(one.whole for one in found)
@@ -105,12 +103,12 @@ def test_no_more_than_the_most_and_each_part_speaks() -> None:
     ]
     found = key_sentences(document_parts(evidence(*texts)))
     assert len(found) == MOST
-    assert sum(len(part.sentences) for part in found) <= MOST
+    assert sum(len(part) for _, part in found) <= MOST
 
 
 def test_a_repeated_sentence_is_said_once() -> None:
     found = key_sentences(document_parts(evidence(SEA[0], SEA[0], SEA[1])))
-    said = [one.text for part in found for one in part.sentences]
+    said = [one.text for _, part in found for one in part]
     assert len(said) == len(set(said))
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from app.core.errors import InvalidInput
 from app.core.types import Message, Reasoning, Scope
-from app.generation.prompts import PARTS, REFUSAL, AnswerMode, PromptLibrary, Task, described
+from app.generation.prompts import PARTS, REFUSAL, TASK_FIELDS, AnswerMode, PromptLibrary, Task
 
 HYDE = "temperature: 0\nmax_tokens: 9\n"
 SNAPSHOT = Path(__file__).with_name("prompts.snapshot.txt")
@@ -20,7 +20,7 @@ def prompts() -> PromptLibrary:
 
 def test_every_prompt_is_as_it_was_reviewed(prompts: PromptLibrary) -> None:
     """Changed on purpose? documind prompt show > tests/unit/generation/prompts.snapshot.txt."""
-    assert described(prompts) == SNAPSHOT.read_text(encoding="utf-8")
+    assert prompts.described() == SNAPSHOT.read_text(encoding="utf-8")
 
 
 def test_parts_come_in_the_fixed_order(prompts: PromptLibrary) -> None:
@@ -98,8 +98,8 @@ def test_a_mode_may_name_its_reasoning_and_leave_out_its_temperature(tmp_path: P
         library.answer("general", "papers").temperature,
     ) == ("react", None)
     assert library.task("conversation", summary="", history="").temperature is None
-    assert library.reasoning["react"].strip() in described(library)
-    assert "== general / papers  (temperature as LLM_TEMPERATURE)" in described(library)
+    assert library.reasoning["react"].strip() in library.described()
+    assert "== general / papers  (temperature as LLM_TEMPERATURE)" in library.described()
     assert library.answer("compare", "papers").temperature == 0.1
 
 
@@ -111,10 +111,6 @@ def test_what_is_filled_in_is_not_a_template(prompts: PromptLibrary) -> None:
     assert "{question} {fence}" in text
 
 
-def test_without_passages_the_context_part_is_left_out(prompts: PromptLibrary) -> None:
-    assert "# Context" not in prompts.build("general", "public", "Q", "")[-1].content
-
-
 def test_datasets_has_no_prompt(prompts: PromptLibrary) -> None:
     with pytest.raises(InvalidInput, match="'datasets'"):
         prompts.build("datasets", "papers", "Q", "C")
@@ -122,7 +118,7 @@ def test_datasets_has_no_prompt(prompts: PromptLibrary) -> None:
 
 @pytest.mark.parametrize("name", get_args(Task))
 def test_a_task_takes_exactly_its_placeholders(prompts: PromptLibrary, name: Task) -> None:
-    fields = prompts.tasks[name].fields
+    fields = TASK_FIELDS[name]
     built = prompts.task(name, **{field: f"<{field}>" for field in fields})
     text = "\n".join(message.content for message in built.messages)
     assert all(f"<{field}>" in text for field in fields)
@@ -139,45 +135,83 @@ def test_an_overlay_replaces_a_file(tmp_path: Path) -> None:
     assert prompts.task("hyde", question="Q", style="S").messages[0].content == "Imagine S on Q"
     assert prompts.task("hyde", question="Q", style="S").max_tokens == 9
     assert prompts.answers == PromptLibrary.load().answers
-    assert PromptLibrary.check(tmp_path) == []
 
 
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("hyde.yml", HYDE + "colour: red\nparts: {instruction: x}", r"hyde\.yml: unknown key"
-                                                                    r" 'colour'"),
-        ("hyde.yml", HYDE + "parts: {instruction: x, tone: y}", r"hyde\.yml: unknown key 'tone' in"
-                                                                r" parts"),
-        ("hyde.yml", HYDE + "parts: {role: x}", r"hyde\.yml: parts lacks the key 'instruction'"),
-        ("hyde.yml", HYDE + "parts: {instruction: '{wrong}'}", r"hyde\.yml: parts\.instruction"
-                                                               r" names \['wrong'\]"),
-        ("hyde.yml", HYDE + "parts: {instruction: 5}", r"hyde\.yml: parts\.instruction must be a"
-                                                       r" text; got 5"),
-        ("hyde.yml", "temperature: hot\nmax_tokens: 9\nparts: {instruction: x}", r"hyde\.yml:"
-                                                                                 r" temperature"
-                                                                                 r" must be"
-                                                                                 r" .*'hot'"),
-        ("general.yml", "reasoning: guess\npublic: {instruction: x}", r"general\.yml: reasoning"
-                                                                      r" must be one of .*'guess'"),
-        ("hyde.yml", "temperature: 0\nmax_tokens: 0\nparts: {instruction: x}", r"hyde\.yml:"
-                                                                               r" max_tokens must"
-                                                                               r" be .*0"),
-        ("hyde.yml", "- a\n- b", r"hyde\.yml: top level must be a mapping"),
+        (
+            "hyde.yml",
+            HYDE + "colour: red\nparts: {instruction: x}",
+            r"hyde\.yml: colour is not known here; expected some of .*'parts'",
+        ),
+        (
+            "hyde.yml",
+            HYDE + "parts: {instruction: x, tone: y}",
+            r"hyde\.yml: parts\.tone must be .*'style'.*; got 'tone'",
+        ),
+        ("hyde.yml", HYDE + "parts: {role: x}", r"hyde\.yml: parts: it lacks .* 'instruction'"),
+        (
+            "hyde.yml",
+            HYDE + "parts: {instruction: '{wrong}'}",
+            r"hyde\.yml: parts\.instruction: it names \['wrong'\]; .*'style'",
+        ),
+        (
+            "hyde.yml",
+            HYDE + "parts: {instruction: ' '}",
+            r"hyde\.yml: parts\.instruction: it must not be empty",
+        ),
+        (
+            "hyde.yml",
+            HYDE + "parts: {instruction: 5}",
+            r"hyde\.yml: parts\.instruction must be a text; got 5",
+        ),
+        (
+            "hyde.yml",
+            "temperature: hot\nmax_tokens: 9\nparts: {instruction: x}",
+            r"hyde\.yml: temperature must be .*'hot'",
+        ),
+        (
+            "hyde.yml",
+            "temperature: true\nmax_tokens: 9\nparts: {instruction: x}",
+            r"hyde\.yml: temperature must be .*True",
+        ),
+        (
+            "general.yml",
+            "reasoning: guess\npublic: {instruction: x}",
+            r"general\.yml: reasoning must be 'grounded', .*'guess'",
+        ),
+        (
+            "hyde.yml",
+            "temperature: 0\nmax_tokens: 0\nparts: {instruction: x}",
+            r"hyde\.yml: max_tokens must be .*0",
+        ),
+        ("hyde.yml", "- a\n- b", r"hyde\.yml: the file must be an object"),
         ("hyde.yml", "a: [", r"hyde\.yml: not readable as YAML"),
-        ("general.yml", "temperature: 0.2\npapers: {instruction: x}", r"general\.yml: public must"
-                                                                      r" be a mapping"),
-        ("contract.yml", "parts: {}\nreasoning: {grounded: x}", r"contract\.yml: reasoning lacks"),
+        (
+            "general.yml",
+            "temperature: 0.2\npapers: {instruction: x}",
+            r"general\.yml: public is missing",
+        ),
+        (
+            "contract.yml",
+            "parts: {}\nreasoning: {grounded: x}",
+            r"contract\.yml: reasoning: it lacks .*'react'",
+        ),
+        (
+            "contract.yml",
+            "parts: {}\nturns: [a]\nreasoning: {grounded: x}",
+            r"contract\.yml: turns: it must be .* in turn",
+        ),
         ("poem.yml", "temperature: 0", r"poem\.yml: no prompt has this name"),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_overlay_is_refused_by_file_and_key(
     tmp_path: Path, name: str, text: str, said: str
 ) -> None:
     (tmp_path / name).write_text(text)
     with pytest.raises(InvalidInput, match=said):
         PromptLibrary.load(tmp_path)
-    assert len(PromptLibrary.check(tmp_path)) == 1
 
 
 def test_a_missing_overlay_directory_is_refused(tmp_path: Path) -> None:

@@ -116,12 +116,10 @@ def test_a_quote_speaks_of_the_thing_that_is_asked_about(
     )
     passages = [item.hit.passage for item in found]
     best = candidates(found)[1 if "clean" in question else 0]
-    assert speaks_of_it(question, best, passages, minilm.late_encoder()) is spoken_of
+    assert speaks_of_it(question, best, passages, minilm) is spoken_of
 
 
 def test_who_does_it_is_said_by_a_passive_with_by(minilm: MiniLmEmbedder) -> None:
     found = evidence("The beach is cleaned by two men of the harbour.")
     best = candidates(found)[0]
-    assert speaks_of_it(
-        "Who cleans the beach?", best, [best.item.hit.passage], minilm.late_encoder()
-    )
+    assert speaks_of_it("Who cleans the beach?", best, [best.item.hit.passage], minilm)

@@ -7,8 +7,7 @@ import pytest
 
 from app.core.errors import PassageTooLong
 from app.core.types import STATE_DIMENSION
-from app.models.late import WINDOW, LateEncoder
-from app.models.minilm import MiniLmEmbedder
+from app.models.minilm import WINDOW, MiniLmEmbedder
 from app.retrieval.reranking import late_signals
 from app.retrieval.search import QuestionWords
 
@@ -20,26 +19,17 @@ def minilm() -> MiniLmEmbedder:
     return MiniLmEmbedder()
 
 
-@pytest.fixture(scope="module")
-def encoder(minilm: MiniLmEmbedder) -> LateEncoder:
-    return minilm.late_encoder()
-
-
-def test_vectors_are_those_of_the_embedder_bit_for_bit(
-    minilm: MiniLmEmbedder, encoder: LateEncoder
-) -> None:
-    rows, codes = encoder.embed_and_encode(TEXTS)
+def test_vectors_are_those_of_the_embedder_bit_for_bit(minilm: MiniLmEmbedder) -> None:
+    rows, codes = minilm.embed_and_encode(TEXTS)
     assert rows.tobytes() == minilm.embed_passages(TEXTS).tobytes()
     assert (
-        encoder.encode_question(TEXTS[0]).vector.tobytes() == minilm.embed_query(TEXTS[0]).tobytes()
+        minilm.encode_question(TEXTS[0]).vector.tobytes() == minilm.embed_query(TEXTS[0]).tobytes()
     )
-    assert codes == encoder.encode(TEXTS)
+    assert codes == minilm.encode(TEXTS)
 
 
-def test_a_code_has_a_row_a_sentence_and_a_token(
-    minilm: MiniLmEmbedder, encoder: LateEncoder
-) -> None:
-    first, second = encoder.encode(TEXTS)
+def test_a_code_has_a_row_a_sentence_and_a_token(minilm: MiniLmEmbedder) -> None:
+    first, second = minilm.encode(TEXTS)
     assert [len(first.sentences) // STATE_DIMENSION, len(second.sentences) // STATE_DIMENSION] == [
         2,
         1,
@@ -50,34 +40,34 @@ def test_a_code_has_a_row_a_sentence_and_a_token(
 @pytest.mark.parametrize(
     "text", ["", "\u200b", "a " * 2000, "word. " * 90, "一二三四五六七八九十" * 40]
 )
-def test_any_text_has_a_code(encoder: LateEncoder, text: str) -> None:
-    (code,) = encoder.encode([text])
+def test_any_text_has_a_code(minilm: MiniLmEmbedder, text: str) -> None:
+    (code,) = minilm.encode([text])
     assert code.fits()
 
 
-def test_text_without_sentence_ends_is_taken_in_windows(encoder: LateEncoder) -> None:
-    (code,) = encoder.encode(["wind " * 3 * WINDOW])
+def test_text_without_sentence_ends_is_taken_in_windows(minilm: MiniLmEmbedder) -> None:
+    (code,) = minilm.encode(["wind " * 3 * WINDOW])
     assert len(code.sentences) // STATE_DIMENSION == 3
 
 
-def test_a_question_tells_which_words_the_model_knows_whole(encoder: LateEncoder) -> None:
-    common = encoder.encode_question(
+def test_a_question_tells_which_words_the_model_knows_whole(minilm: MiniLmEmbedder) -> None:
+    common = minilm.encode_question(
         "Which percentage of the parliment is northwestern?"
     ).common_stems
     assert {"percentag", "northwestern"} <= common
     assert "parliment" not in common
 
 
-def test_a_text_that_is_too_long_to_embed_is_refused(encoder: LateEncoder) -> None:
+def test_a_text_that_is_too_long_to_embed_is_refused(minilm: MiniLmEmbedder) -> None:
     with pytest.raises(PassageTooLong):
-        encoder.embed_and_encode(["wind " * 400])
+        minilm.embed_and_encode(["wind " * 400])
 
 
-def test_the_passage_that_answers_is_nearer(encoder: LateEncoder) -> None:
-    question = encoder.encode_question("How do walruses make sounds?")
+def test_the_passage_that_answers_is_nearer(minilm: MiniLmEmbedder) -> None:
+    question = minilm.encode_question("How do walruses make sounds?")
     assert len(question.stems) == len(question.pieces) == len(question.directions)
     assert np.linalg.norm(question.directions, axis=1) == pytest.approx(1.0, abs=1e-5)
     words = QuestionWords({"walrus": 3.0, "make": 1.0, "sound": 2.0}, {})
-    sentence, tokens = late_signals(question, words, list(encoder.encode(TEXTS)))
+    sentence, tokens = late_signals(question, words, list(minilm.encode(TEXTS)))
     assert sentence[0] > sentence[1]
     assert tokens[0] > tokens[1]
