@@ -17,7 +17,6 @@ from app.shared.changes import CLAIM_S, SharedChangeLog
 from app.storage.catalog.changes import REFILL_OF_WORDS, BuildState, Change, Claim
 from app.storage.catalog.documents import count
 from app.storage.catalog.reading import CatalogLoader
-from app.storage.catalog.rows import LexicalDocument
 from app.storage.catalog.schema import pieces
 from app.storage.follow import Follower
 from app.storage.words.port import SharedWords, WordIndex
@@ -70,10 +69,11 @@ class SharedLexicalWriter(LexicalWriter):
         """Return True: what others log is brought by them."""
         return True
 
-    def put(
-        self, documents: Sequence[LexicalDocument], replaced: Mapping[int, Sequence[int]], seq: int
-    ) -> None:
-        """Do nothing: words come from the catalog, by `apply`."""
+    def gather(self, chunks: int) -> None:
+        """Do nothing: words come by `apply`."""
+
+    def replace(self) -> None:
+        """Do nothing: no lock is held while the engine is told."""
 
     def follow(self) -> None:
         """Bring what nobody brings."""

@@ -6,7 +6,7 @@ A deletion is hidden at once, purged when its grace is over, undone until then.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
@@ -41,9 +41,8 @@ from app.storage.catalog.changes import STAGED, Claim
 from app.storage.catalog.database import Database
 from app.storage.catalog.documents import Catalog, read_key
 from app.storage.catalog.labels import LabelWriter
-from app.storage.catalog.revisions import RevisionBatch, Stored, Written
+from app.storage.catalog.revisions import RevisionBatch, Written
 from app.storage.catalog.rows import (
-    LexicalDocument,
     add_change,
     author_keys,
     count_document,
@@ -158,6 +157,9 @@ class CatalogIndexWriter:
             self._words[library].background = True
         with self._projector.writing():
             written = self._store(drafts, page)
+        for library in written.libraries:
+            of = [draft for draft in drafts if draft.library is library]
+            self._words[library].gather(sum(len(draft.chunks) for draft in of))
         self._show(written)
         return written.results
 
@@ -167,9 +169,10 @@ class CatalogIndexWriter:
         Raises:
             DiskFull: No space; rows are safe, and their words follow with the next write.
         """
-        self._words[library].background = False
-        self._words[library].flush()
-        self._words[library].catch_up()
+        try:
+            self._words[library].catch_up()
+        finally:
+            self._words[library].background = False
 
     def _show(self, written: Written) -> None:
         """Bring words to an engine that several processes search; hold no lock."""
@@ -177,7 +180,7 @@ class CatalogIndexWriter:
             self._words[library].apply(claim)
 
     def _store(self, drafts: Sequence[DocumentDraft], page: LedgerPage | None) -> Written:
-        """Store rows and bring their words.
+        """Store rows.
 
         A batch that replaces documents is found on return: the old revision is shown until the new
         one is found, and no other write may come between the two.
@@ -194,25 +197,14 @@ class CatalogIndexWriter:
             written = RevisionBatch(sql, self._database.dialect).write(drafts)
             if page is not None:
                 record_page(sql, page)
-            claims = {of: self._projector.log.claim(sql, of) for of in written.last_seq}
+            claims = {of: self._projector.log.claim(sql, of) for of in written.libraries}
         written.claims = {library: claim for library, claim in claims.items() if claim}
-        self._queue_words(written)
-        if any(item.superseded is not None for item in written.stored):
-            for library in written.last_seq:
-                self._words[library].commit().result()
-        for item in written.stored:
-            if gone := written.removed.get(item.doc):
-                self._projector.dense[item.draft.library].hide(gone)
+        if any(result.status == "replaced" for result in written.results):
+            for library in written.libraries:
+                self._words[library].replace()
+        for library, gone in written.gone.items():
+            self._projector.dense[library].hide(gone)
         return written
-
-    def _queue_words(self, written: Written) -> None:
-        for library, seq in written.last_seq.items():
-            stored = [item for item in written.stored if item.draft.library is library]
-            try:
-                self._words[library].put(list(_lexical_documents(stored)), written.removed, seq)
-            except BaseException as exc:
-                self._words[library].rollback(exc)
-                raise
 
     def write_links(
         self,
@@ -261,7 +253,6 @@ class CatalogIndexWriter:
             with self._database.write("links") as sql:
                 sql.execute(_LINKED.values(links=bindparam("count")), more)
         if called:
-            self._words[library].flush()
             with self._projector.writing(), self._database.write("titles") as sql:
                 for row, titles in called:
                     sql.execute(_LINKED.values(other_titles=titles), {"of": row.doc})
@@ -387,7 +378,6 @@ class CatalogIndexWriter:
             corrected=1,
             updated_at=utc_now(),
         )
-        self._words[library].flush()
         with self._projector.writing(), self._database.write("correct") as sql:
             doc = sql.execute(corrected.returning(documents.c.doc)).scalar()
             if doc is None:
@@ -423,7 +413,6 @@ class CatalogIndexWriter:
             NotFound: No such document in this library.
         """
         self._catalog.document(library, doc_id)  # raises the NotFound that says where it is
-        self._words[library].flush()
         with self._projector.writing():
             doc, now = self._key(library, doc_id, "live"), grace_s <= 0
             hidden, claim = self._hide(library, [doc], grace_s)
@@ -438,7 +427,6 @@ class CatalogIndexWriter:
         Bulk sources count as never read: a run indexes their articles again.
         """
         before = self._catalog.counts(library)
-        self._words[library].flush()
         while True:
             with self._projector.writing():
                 live = select(documents.c.doc).where(
@@ -462,7 +450,6 @@ class CatalogIndexWriter:
         Raises:
             NotFound: Not deleted, unknown, or purged.
         """
-        self._words[library].flush()
         with self._projector.writing():
             doc = self._key(library, doc_id, "deleted")
             with self._database.write("restore") as sql:
@@ -597,18 +584,6 @@ def _changed(
 
 def _deleted_key(library: Library) -> str:
     return f"deleted_since_purge/{library.value}"
-
-
-def _lexical_documents(stored: Iterable[Stored]) -> Iterable[LexicalDocument]:
-    for item in stored:
-        draft = item.draft
-        chunks = [
-            (number, span.section, draft.text[span.start : span.end])
-            for number, span in enumerate(draft.chunks, item.first_chunk_id)
-        ]
-        facts = item.facts
-        of = item.doc, draft.doc_id, facts.title, facts.authors, facts.year, draft.type
-        yield LexicalDocument(*of, chunks, facts.language)
 
 
 def _check_spans(draft: DocumentDraft) -> None:

@@ -98,9 +98,11 @@ _TEXTS = (
     .order_by(documents.c.doc)
 )
 _SPANS = (
-    select(chunks.c.chunk_id, chunks.c.section, chunks.c.start, chunks.c.end)
-    .where(chunks.c.doc == bindparam("of_doc"), chunks.c.revision == bindparam("of_revision"))
-    .order_by(chunks.c.ordinal)
+    select(chunks.c.doc, chunks.c.revision, chunks.c.chunk_id, chunks.c.section)
+    .add_columns(chunks.c.start, chunks.c.end)
+    .join(documents, IS_LIVE)
+    .where(_NAMED)
+    .order_by(chunks.c.doc, chunks.c.ordinal)
 )
 
 _REPLACED = (
@@ -160,14 +162,17 @@ class CatalogLoader:
 
     def lexical_documents(self, docs: Sequence[int]) -> list[LexicalDocument]:
         """Return the live ones of these documents as the lexical index wants them."""
-        found: list[LexicalDocument] = []
+        named, found = sorted(docs), list[LexicalDocument]()
+        spans: defaultdict[tuple[int, int], list[tuple[int, str, int, int]]] = defaultdict(list)
         with self._database.read() as sql:
-            for row in list(rows_of(sql, _TEXTS, "docs", sorted(docs))):
+            for doc, revision, *span in rows_of(sql, _SPANS, "docs", named):
+                spans[doc, revision].append((*span,))
+            for row in rows_of(sql, _TEXTS, "docs", named):
                 titles = f"{row.title}\n{row.other_titles}" if row.other_titles else row.title
                 text = unpack_text(row.text)
-                spans = sql.execute(_SPANS, {"of_doc": row.doc, "of_revision": row.revision})
                 parts = [
-                    (chunk_id, section, text[start:end]) for chunk_id, section, start, end in spans
+                    (chunk_id, section, text[start:end])
+                    for chunk_id, section, start, end in spans[row.doc, row.revision]
                 ]
                 facts = row.doc, row.doc_id, titles, strings_from(row.authors), row.year, row.type
                 found.append(LexicalDocument(*facts, parts, row.language))

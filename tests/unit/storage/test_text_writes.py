@@ -336,7 +336,7 @@ def test_words_that_never_came_are_replayed_before_those_that_follow(
     store.writer.store([make_draft("a.txt", "alpha", chunks=1)])
     with monkeypatch.context() as patch:
         patch.setattr(
-            "app.storage.writer.CatalogIndexWriter._queue_words", lambda *_: None
+            "app.storage.words.writer.LexicalWriter.gather", lambda *_: None
         )  # the process was interrupted behind the rows
         store.writer.store([make_draft("b.txt", "beta", chunks=1)])
     store.writer.store([make_draft("c.txt", "gamma", chunks=1)])
