@@ -73,6 +73,10 @@ class LexicalWriter:
         """Return whether what is logged comes by itself; False after a failure."""
         return not self._failed
 
+    @property
+    def _under_way(self) -> bool:
+        return self._timer is not None or self._waiting > 0
+
     def wait_for_room(self) -> None:
         """Wait while more than WAITING_CHUNKS wait for tantivy, without the lock."""
         with self._room:
@@ -85,7 +89,15 @@ class LexicalWriter:
         self._thread.submit(self._gather, chunks)
 
     def catch_up(self) -> None:
-        """Wait until every change that was logged before is found; raise what prevents it."""
+        """Wait until every change that was logged before is found.
+
+        A group that was gathered before is tried twice: no caller is told of its failure alone.
+
+        Raises:
+            DiskFull: No space.
+        """
+        if self._under_way:
+            self._thread.submit(self._advance, at_once=True).exception()
         self._thread.submit(self._advance, at_once=True).result()
 
     def replace(self) -> None:
@@ -102,7 +114,7 @@ class LexicalWriter:
 
     def follow(self) -> None:
         """Bring what a failure left; a group that is under way comes by itself."""
-        if self._timer is None and not self._waiting:
+        if not self._under_way:
             self.catch_up()
 
     def settle(self) -> None:
