@@ -69,8 +69,9 @@ class SharedLexicalWriter(LexicalWriter):
         """Return True: what others log is brought by them."""
         return True
 
-    def gather(self, chunks: int) -> None:
-        """Do nothing: words come by `apply`."""
+    def gather(self, claim: Claim | None, chunks: int) -> None:  # noqa: ARG002  # no groups
+        """Bring the claimed changes."""
+        self.apply(claim)
 
     def replace(self) -> None:
         """Do nothing: no lock is held while the engine is told."""
@@ -79,8 +80,11 @@ class SharedLexicalWriter(LexicalWriter):
         """Bring what nobody brings."""
         self.catch_up()
 
-    def await_found(self) -> None:
-        """Wait until what was logged before is found, whoever brings it."""
+    def await_found(self, claim: Claim | None) -> None:
+        """Bring the claimed changes, or wait until what was logged is found, whoever brings it."""
+        if claim is not None:
+            self.apply(claim)
+            return
         last, waited = self._log.last(), threading.Event()
         while (left := self._left()) and left[0].seq <= last:
             self.catch_up()

@@ -133,9 +133,8 @@ class CatalogIndexWriter:
             return []
         with self._projector.writing():
             written = self._store(drafts, None)
-        self._show(written)
-        for library in sorted({draft.library for draft in drafts} - written.claims.keys()):
-            self._words[library].await_found()
+        for library in sorted({draft.library for draft in drafts}):
+            self._words[library].await_found(written.claims.get(library))
         return written.results
 
     def store(
@@ -157,10 +156,9 @@ class CatalogIndexWriter:
             self._words[library].background = True
         with self._projector.writing():
             written = self._store(drafts, page)
-        for library in written.libraries:
-            of = [draft for draft in drafts if draft.library is library]
-            self._words[library].gather(sum(len(draft.chunks) for draft in of))
-        self._show(written)
+        for library, claim in written.claims.items():
+            chunks = sum(len(draft.chunks) for draft in drafts if draft.library is library)
+            self._words[library].gather(claim, chunks)
         return written.results
 
     def settle(self, library: Library) -> None:
@@ -173,11 +171,6 @@ class CatalogIndexWriter:
             self._words[library].catch_up()
         finally:
             self._words[library].background = False
-
-    def _show(self, written: Written) -> None:
-        """Bring words to an engine that several processes search; hold no lock."""
-        for library, claim in written.claims.items():
-            self._words[library].apply(claim)
 
     def _store(self, drafts: Sequence[DocumentDraft], page: LedgerPage | None) -> Written:
         """Store rows.
@@ -197,10 +190,10 @@ class CatalogIndexWriter:
             written = RevisionBatch(sql, self._database.dialect).write(drafts)
             if page is not None:
                 record_page(sql, page)
-            claims = {of: self._projector.log.claim(sql, of) for of in written.libraries}
-        written.claims = {library: claim for library, claim in claims.items() if claim}
+            for library in written.claims:
+                written.claims[library] = self._projector.log.claim(sql, library)
         if any(result.status == "replaced" for result in written.results):
-            for library in written.libraries:
+            for library in written.claims:
                 self._words[library].replace()
         for library, gone in written.gone.items():
             self._projector.dense[library].hide(gone)
@@ -295,7 +288,8 @@ class CatalogIndexWriter:
             InvalidInput: Unknown order.
             FingerprintMismatch: The build takes no vectors any more.
         """
-        if build is not None and build != self._builds.live_number(library):
+        live = None if build is None else self._builds.of(library, "live")
+        if build is not None and (live is None or live.number != build):
             return self._catalog.chunks_by_id(library, self._builds.pending(library, build, limit))
         sql = self._database.dialect.PENDING
         if order not in sql:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Select, bindparam, func, select
+from sqlalchemy import bindparam, func, select
 
 from app.core.types import Document, Filters, Library
 from app.storage.catalog.changes import ChangeLog
@@ -31,7 +31,6 @@ from app.storage.catalog.schema import (
     BUILD_SHIFT,
     IS_LIVE,
     LAST_REVISION,
-    builds,
     chunks,
     documents,
     libraries,
@@ -41,7 +40,7 @@ from app.storage.catalog.schema import (
 )
 from app.storage.catalog.statements import TAG_KEY, SqlDialect
 from app.storage.catalog.texts import unpack_text
-from app.storage.catalog.vectors import fingerprint_from, staged_key
+from app.storage.catalog.vectors import Builds
 
 FILTERS_KEPT = 64
 """Filters by labels whose documents are remembered."""
@@ -79,7 +78,6 @@ def _label_conditions(
             yield dialect.LABELS["range"], (asked.key, asked.kind, low, high)
 
 
-_BUILDS = select(builds)
 _NAMED = documents.c.doc.in_(bindparam("docs", expanding=True))
 _LIVE_DOCUMENTS = (
     select(documents.c.source_revision, *DOCUMENTS.selected_columns)
@@ -127,34 +125,15 @@ class CatalogLoader:
         self.on_unusable: Callable[[Sequence[int]], None] | None = None
         """Told the keys of stored vectors that are read as missing, because they are of a wrong
         size or not finite."""
-        self.live_build = SinceCommit(database, self._live_build)
-        """Returns the build that serves a library, None before the first vector."""
+        self.builds = Builds(database)
         self.embedded = SinceCommit(database, self._count_embedded)
         """Returns how many live chunks have a vector in a build; counted if it is not live."""
         self._narrowed: dict[tuple[Library, Filters], tuple[str | None, Filters | None]] = {}
         """With the version of the labels."""
 
-    def _live_build(self, library: Library) -> Build | None:
-        live = _BUILDS.join(libraries, libraries.c.live_build == builds.c.build)
-        return self._build(live.where(libraries.c.library == library.value))
-
-    def build(self, number: int) -> Build | None:
-        """Return a build by its number; None when it was removed."""
-        return self._build(_BUILDS.where(builds.c.build == number))
-
-    def staged_builds(self, library: Library) -> list[Build]:
-        """Return the build that a re-embedding fills, if any."""
-        number = self._database.meta(staged_key(library))
-        build = self.build(int(number)) if number else None
-        return [build] if build else []
-
-    def _build(self, query: Select[Any]) -> Build | None:
-        for row in self._database.rows(query):
-            made_with = fingerprint_from(row.fingerprint)
-            library = Library(row.library)
-            of = made_with.dimension, made_with.embedding_model
-            return Build(row.build, library, row.fingerprint8, *of)
-        return None
+    def live_build(self, library: Library) -> Build | None:
+        """Return the build that serves a library, None before the first vector."""
+        return self.builds.of(library, "live")
 
     def lexical_documents(self, docs: Sequence[int]) -> list[LexicalDocument]:
         """Return the live ones of these documents as the lexical index wants them."""

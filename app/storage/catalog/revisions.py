@@ -55,12 +55,10 @@ class Written:
     """The result of a batch."""
 
     results: list[WriteResult] = field(default_factory=list)
-    libraries: set[Library] = field(default_factory=set)
-    """Those that have a change."""
     gone: dict[Library, list[int]] = field(default_factory=dict)
     """Chunk ids that left the projections."""
-    claims: dict[Library, Claim] = field(default_factory=dict)
-    """Of the changes of words, where several processes bring them."""
+    claims: dict[Library, Claim | None] = field(default_factory=dict)
+    """Libraries that have a change; with its claim where several processes bring words."""
 
 
 def distinct_runs(drafts: Sequence[DocumentDraft]) -> Iterator[list[int]]:
@@ -268,7 +266,7 @@ class RevisionBatch:
                 ((library, doc_id), first)
                 for doc_id, first in repoint_duplicates(self._sql, library, shas).items()
             )
-            self._written.libraries.add(library)
+            self._written.claims[library] = None
         for draft, result in results:
             first = duplicates.get((draft.library, draft.doc_id), result.duplicate_of)
             self._written.results.append(replace(result, duplicate_of=first))

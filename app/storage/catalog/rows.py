@@ -12,7 +12,15 @@ import numpy as np
 import numpy.typing as npt
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
-from app.core.types import SAMPLE_PREFIX, Document, DocumentDraft, FloatArray, Library, Value
+from app.core.types import (
+    SAMPLE_PREFIX,
+    Document,
+    DocumentDraft,
+    Fingerprint,
+    FloatArray,
+    Library,
+    Value,
+)
 from app.core.vectors import l2_normalise
 from app.storage.catalog.schema import (
     BUILD_SHIFT,
@@ -147,13 +155,16 @@ class LexicalDocument:
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """A build of a library: whose vectors it holds, and of what dimension."""
+    """A build of a library's vectors, and what they were made with."""
 
     number: int
     library: Library
     fingerprint8: str
-    dimension: int
-    embedding_model: str
+    fingerprint: Fingerprint
+
+    @property
+    def dimension(self) -> int:
+        return self.fingerprint.dimension
 
 
 @dataclass(frozen=True, slots=True)

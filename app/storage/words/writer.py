@@ -82,8 +82,8 @@ class LexicalWriter:
         with self._room:
             self._room.wait_for(lambda: self._waiting <= WAITING_CHUNKS)
 
-    def gather(self, chunks: int) -> None:
-        """Let so many chunks, whose change is logged, come with a group; do not wait for it."""
+    def gather(self, claim: Claim | None, chunks: int) -> None:  # noqa: ARG002  # as `apply`
+        """Let so many chunks of a logged change come with a group; do not wait for it."""
         with self._room:
             self._waiting += chunks
         self._thread.submit(self._gather, chunks)
@@ -104,9 +104,9 @@ class LexicalWriter:
         """Make new words found before any other write; hold the write lock."""
         self.catch_up()
 
-    def await_found(self) -> None:
-        """Wait until what was written is found."""
-        self.catch_up()
+    def await_found(self, claim: Claim | None) -> None:
+        """Wait until a change is found, and what was written before."""
+        self.apply(claim)
 
     def apply(self, claim: Claim | None) -> None:  # noqa: ARG002  # one process claims nothing
         """Make a logged change found."""
