@@ -38,7 +38,7 @@ from app.retrieval.reading import Calibration, Calibrations
 from app.retrieval.request import Retrieval, RetrievalOptions, SearchRequest
 from app.retrieval.reranking import LateInteraction
 from app.settings import Settings
-from app.storage.catalog.vectors import HeldBuild
+from app.storage.catalog.rows import Build
 from app.storage.store import IndexStore
 
 EmbedderFor = Callable[[Library, Fingerprint | None], Embedder | None]
@@ -117,7 +117,7 @@ class Libraries:
         self,
         library: Library,
         embedder: Embedder | None,
-        live: HeldBuild | None,
+        live: Build | None,
         row: Calibration | None,
     ) -> Wired:
         store = self.store

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Self, cast
 
 from app.core.cancel import CancelToken
@@ -96,25 +96,6 @@ class Collecting:
             )
         return path
 
-    def embed(
-        self,
-        context: JobContext,
-        library: Library,
-        found: str,
-        doc_ids: Sequence[str] | None = None,
-    ) -> None:
-        """Embed what was found now, or ask for that later where the embedder is away."""
-        backfill = self.backfill_of(library)
-        try:
-            if backfill is not None:
-                backfill.run(library, cancel=context.cancel, doc_ids=doc_ids)
-                return
-            reason = "no embedder is available"
-        except ProviderError as error:
-            reason = error.message
-        context.error(f"vectors_missing: {found} found by words; vectors follow later ({reason})")
-        self.later(library)
-
     def later(self, library: Library) -> None:
         request_backfill(self.runner, library)
 
@@ -186,48 +167,84 @@ def log_failures(context: JobContext, failures: Sequence[ChunkFailure]) -> None:
         )
 
 
-# A thread that processes queued keys in batches.
+# Embed the documents of one job.
 
 
-class BatchWorker:
-    """A background thread that processes queued keys in batches, in order.
+class Embedding:
+    """Embeds the documents of one job before other pending chunks of the library.
 
-    Leaving the context waits for the thread. An error that leaves the block lets the running call
-    end and starts no other.
+    `add` leaves them to a thread. Leaving the context waits for it; an error that leaves the block
+    lets the running round end and begins no other.
     """
 
-    def __init__(self, work: Callable[[Sequence[str]], None]) -> None:
-        self._work = work
-        self._lock = threading.Lock()
-        self._waiting: list[str] = []
-        self._failed = False
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="batch-worker")
+    def __init__(self, parts: Collecting, context: JobContext, library: Library) -> None:
+        self._parts = parts
+        self._context = context
+        self._library = library
+        self.total: int | None = None
+        """Chunks of all documents, once every file was read: from then on vectors are the job's
+        progress."""
+        self._done = 0
+        self._put_off = self._failed = False
+        self._waiting: SimpleQueue[str] = SimpleQueue()
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="embedding")
         self._rounds: list[Future[None]] = []
 
-    def add(self, keys: Sequence[str]) -> None:
-        """Queue keys; returns at once."""
-        if keys:
-            with self._lock:
-                self._waiting += keys
-            self._rounds.append(self._pool.submit(self._round))
+    def add(self, doc_ids: Sequence[str]) -> None:
+        """Queue documents; returns at once."""
+        for doc_id in doc_ids:
+            self._waiting.put(doc_id)
+        self._rounds.append(self._pool.submit(self._round))
 
     def _round(self) -> None:
-        """Process what has gathered, unless an earlier round failed."""
-        with self._lock:
-            keys, self._waiting = self._waiting, []
-        if keys and not self._failed:
+        """Embed what has gathered, unless an earlier round failed."""
+        doc_ids = [self._waiting.get() for _ in range(self._waiting.qsize())]
+        if doc_ids and not self._failed:
             self._failed = True  # and stays so where the work raises
-            self._work(keys)
+            self.run(list(dict.fromkeys(doc_ids)))
             self._failed = False
 
     def finish(self) -> None:
         """Wait until everything queued is done.
 
         Raises:
-            BaseException: What the work raised; the keys after that were not tried.
+            BaseException: What a round raised; the documents after that were not tried.
         """
         for one in self._rounds:
             one.result()
+
+    def run(self, doc_ids: Sequence[str] | None = None) -> None:
+        """Embed pending chunks, of some documents or of all, now.
+
+        A failing host defers them and all later ones: they are the backfill's work, when it is
+        possible again. The documents are acknowledged and found by words.
+        """
+        if self._put_off:
+            return
+        try:
+            report = run_backfill(
+                self._parts.backfill_of,
+                self._library,
+                lambda backfill: backfill.run(
+                    self._library, progress=self._tell, cancel=self._context.cancel, doc_ids=doc_ids
+                ),
+            )
+        except (ProviderError, DiskFull, FingerprintMismatch) as error:
+            self._put_off = True
+            told = f"{error.code}: the documents are found by words"
+            if isinstance(error, FingerprintMismatch):
+                self._context.error(f"{told} only: {error.message}")
+            else:
+                self._context.error(f"{told}; their vectors follow later ({error.message})")
+                self._parts.later(self._library)
+            return
+        self._done += report.embedded + len(report.failed)
+        log_failures(self._context, report.failed)
+
+    def _tell(self, done: int) -> None:
+        if self.total is not None:
+            self._context.progress(self._done + done, self.total, "chunks")
+        self._context.give_way()
 
     def __enter__(self) -> Self:
         return self
@@ -273,20 +290,19 @@ class IngestJob:
             raise
 
     def _run(self, context: JobContext, payload: IngestPayload) -> Mapping[str, object]:
-        vectors = _Vectors(self.parts, context, payload.library)
-        with BatchWorker(vectors.embed) as batch_worker:
-            outcomes = self._merge(context, self._make_live(context, payload, batch_worker.add))
+        with Embedding(self.parts, context, payload.library) as embedding:
+            outcomes = self._merge(context, self._make_live(context, payload, embedding.add))
             both = zip(payload.files, outcomes, strict=True)
             refused = {file.sha256 for file, outcome in both if outcome.status == "failed"}
             self._discard(context, refused)  # nothing of refused files stays behind
             context.publish(json_values(IngestReport("text", outcomes)))
-            vectors.total = sum(
+            embedding.total = sum(
                 outcome.receipt.chunks for outcome in outcomes if outcome.receipt is not None
             )
             # All once more: an interrupted run may have written documents and not embedded them.
             changed = [outcome for outcome in outcomes if outcome.status != "unchanged"]
-            batch_worker.add([outcome.doc_id for outcome in changed if outcome.doc_id is not None])
-            batch_worker.finish()
+            embedding.add([outcome.doc_id for outcome in changed if outcome.doc_id is not None])
+            embedding.finish()
         # A document that was deleted while its vectors were made left its bytes to this job, which
         # needed them until now.
         self._discard(context, {file.sha256 for file in payload.files})
@@ -461,7 +477,7 @@ class OcrJob:
             raise Superseded(outcomes[0].reason or "deleted or replaced")
         context.file(0, "failed" if outcomes[0].status == "failed" else "done", 1.0)
         context.progress(total, total, "pages")
-        self.parts.embed(context, library, "the recognised pages are", [document.doc_id])
+        Embedding(self.parts, context, library).run([document.doc_id])
         return self.parts.done(library, outcomes)
 
     def _document(self, context: JobContext, library: Library) -> Document:
@@ -490,59 +506,6 @@ def raw_again(document: Document, path: Path, job_id: str) -> RawDocument:
         metadata=known if document.arxiv_id else None,  # arXiv knows them better than the page
         job_id=job_id,
     )
-
-
-@dataclass(slots=True)
-class _Vectors:
-    """Embeds the documents of one job before other pending chunks of the library."""
-
-    parts: Collecting
-    context: JobContext
-    library: Library
-    total: int | None = None
-    """Chunks of all documents, once every file was read: from then on vectors are the job's
-    progress."""
-    _done: int = 0
-    _put_off: bool = False
-
-    def embed(self, doc_ids: Sequence[str]) -> None:
-        """Embed pending chunks of some documents; a failing host defers all later ones."""
-        if self._put_off:
-            return
-        try:
-            report = run_backfill(
-                self.parts.backfill_of,
-                self.library,
-                lambda backfill: backfill.run(
-                    self.library,
-                    progress=self._tell,
-                    cancel=self.context.cancel,
-                    doc_ids=list(dict.fromkeys(doc_ids)),
-                ),
-            )
-        except (ProviderError, DiskFull) as error:
-            # The documents are acknowledged and found by words: their vectors are the backfill's
-            # work, when it is possible again.
-            self._put_off = True
-            self.context.error(
-                f"{error.code}: the documents are found by words; their vectors follow later"
-                f" ({error.message})"
-            )
-            self.parts.later(self.library)
-            return
-        except FingerprintMismatch as error:
-            self._put_off = True
-            self.context.error(
-                f"{error.code}: the documents are found by words only: {error.message}"
-            )
-            return
-        self._done += report.embedded + len(report.failed)
-        log_failures(self.context, report.failed)
-
-    def _tell(self, done: int) -> None:
-        if self.total is not None:
-            self.context.progress(self._done + done, self.total, "chunks")
-        self.context.give_way()
 
 
 # The jobs that fetch: a paper of arXiv by its id, a page of the web by its address, or the pages
@@ -575,7 +538,7 @@ class FetchJob:
             context.file(0, "failed" if outcomes[0].status == "failed" else "done", 1.0)
         context.publish(json_values(IngestReport("text", tuple(outcomes))))
         if found := [one.doc_id for one in outcomes if one.doc_id is not None]:
-            self.parts.embed(context, library, "it is" if len(found) == 1 else "they are", found)
+            Embedding(self.parts, context, library).run(found)
         context.progress(len(outcomes), len(outcomes), "files")
         return self.parts.done(library, outcomes)
 
@@ -660,7 +623,7 @@ class SamplesJob:
         context.publish(json_values(IngestReport("text", tuple(outcomes))))
         done: list[IngestOutcome] = []
         for library, raws in samples.items():
-            self.parts.embed(context, library, f"the samples of {library.value} are")
+            Embedding(self.parts, context, library).run()
             done += counted(
                 self.parts.catalog, library, outcomes[len(done) : len(done) + len(raws)]
             )

@@ -31,7 +31,7 @@ from app.retrieval.reading import Calibrations, equated
 from app.retrieval.request import RetrievalOptions
 from app.retrieval.search import Floats
 from app.storage.catalog.documents import Catalog
-from app.storage.catalog.vectors import HeldBuild
+from app.storage.catalog.rows import Build
 from app.storage.maintenance.reembedding import Reembedding
 
 # Ask for a re-embedding: its payload, and one job a library at a time.
@@ -172,8 +172,8 @@ class ReembedJob:
         self,
         context: JobContext,
         payload: ReembedPayload,
-        live: HeldBuild | None,
-        staged: HeldBuild,
+        live: Build | None,
+        staged: Build,
         target: Embedder,
     ) -> ReembedReport:
         """Search both builds with the questions and return which of them is to serve."""

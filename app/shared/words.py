@@ -17,7 +17,6 @@ from app.shared.changes import CLAIM_S, SharedChangeLog
 from app.storage.catalog.changes import REFILL_OF_WORDS, BuildState, Change, Claim
 from app.storage.catalog.documents import count
 from app.storage.catalog.reading import CatalogLoader
-from app.storage.catalog.rows import LexicalDocument
 from app.storage.catalog.schema import pieces
 from app.storage.follow import Follower
 from app.storage.words.port import SharedWords, WordIndex
@@ -70,17 +69,22 @@ class SharedLexicalWriter(LexicalWriter):
         """Return True: what others log is brought by them."""
         return True
 
-    def put(
-        self, documents: Sequence[LexicalDocument], replaced: Mapping[int, Sequence[int]], seq: int
-    ) -> None:
-        """Do nothing: words come from the catalog, by `apply`."""
+    def gather(self, claim: Claim | None, chunks: int) -> None:  # noqa: ARG002  # no groups
+        """Bring the claimed changes."""
+        self.apply(claim)
+
+    def replace(self) -> None:
+        """Do nothing: no lock is held while the engine is told."""
 
     def follow(self) -> None:
         """Bring what nobody brings."""
         self.catch_up()
 
-    def await_found(self) -> None:
-        """Wait until what was logged before is found, whoever brings it."""
+    def await_found(self, claim: Claim | None) -> None:
+        """Bring the claimed changes, or wait until what was logged is found, whoever brings it."""
+        if claim is not None:
+            self.apply(claim)
+            return
         last, waited = self._log.last(), threading.Event()
         while (left := self._left()) and left[0].seq <= last:
             self.catch_up()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from app.core.types import Library
-from app.storage.catalog.changes import MARKS_OF_WORDS, Change, ChangeLog
+from app.storage.catalog.changes import REFILL_OF_WORDS, Change, ChangeLog
 
 
 class Follower:
@@ -33,7 +33,7 @@ class Follower:
         self._of = library, mark
         self._apply = apply
         self._flush = flush
-        self._dense = mark not in MARKS_OF_WORDS
+        self._dense = mark != REFILL_OF_WORDS
 
     @property
     def applied(self) -> int:

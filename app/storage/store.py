@@ -25,7 +25,7 @@ from app.storage.catalog.passage_codes import PassageCodeStore
 from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.sqlite import SqliteDatabase
 from app.storage.catalog.state import BulkLedger, CalibrationRows, ModelStore, SyncClaims, Unlinks
-from app.storage.catalog.vectors import Builds, delete_unusable, unusable_vectors
+from app.storage.catalog.vectors import delete_unusable, unusable_vectors
 from app.storage.files.durable import Steps, delete_retired
 from app.storage.maintenance.backup import NO_BACKUP, BackupReport, backup
 from app.storage.maintenance.bundle import Bundler
@@ -125,7 +125,7 @@ class IndexStore:
             options, self.steps, self.loader, self.dense, self._engine, heal=heal
         )
         self.catalog = Catalog(self.database, self._log, self.originals)
-        self.builds = Builds(self.database)
+        self.builds = self.loader.builds
         self.writer = CatalogIndexWriter(
             self.database, self.catalog, self.projector, self.originals, self.builds
         )

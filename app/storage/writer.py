@@ -6,7 +6,7 @@ A deletion is hidden at once, purged when its grace is over, undone until then.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
@@ -41,9 +41,8 @@ from app.storage.catalog.changes import STAGED, Claim
 from app.storage.catalog.database import Database
 from app.storage.catalog.documents import Catalog, read_key
 from app.storage.catalog.labels import LabelWriter
-from app.storage.catalog.revisions import RevisionBatch, Stored, Written
+from app.storage.catalog.revisions import RevisionBatch, Written
 from app.storage.catalog.rows import (
-    LexicalDocument,
     add_change,
     author_keys,
     count_document,
@@ -134,9 +133,8 @@ class CatalogIndexWriter:
             return []
         with self._projector.writing():
             written = self._store(drafts, None)
-        self._show(written)
-        for library in sorted({draft.library for draft in drafts} - written.claims.keys()):
-            self._words[library].await_found()
+        for library in sorted({draft.library for draft in drafts}):
+            self._words[library].await_found(written.claims.get(library))
         return written.results
 
     def store(
@@ -158,7 +156,9 @@ class CatalogIndexWriter:
             self._words[library].background = True
         with self._projector.writing():
             written = self._store(drafts, page)
-        self._show(written)
+        for library, claim in written.claims.items():
+            chunks = sum(len(draft.chunks) for draft in drafts if draft.library is library)
+            self._words[library].gather(claim, chunks)
         return written.results
 
     def settle(self, library: Library) -> None:
@@ -167,17 +167,13 @@ class CatalogIndexWriter:
         Raises:
             DiskFull: No space; rows are safe, and their words follow with the next write.
         """
-        self._words[library].background = False
-        self._words[library].flush()
-        self._words[library].catch_up()
-
-    def _show(self, written: Written) -> None:
-        """Bring words to an engine that several processes search; hold no lock."""
-        for library, claim in written.claims.items():
-            self._words[library].apply(claim)
+        try:
+            self._words[library].catch_up()
+        finally:
+            self._words[library].background = False
 
     def _store(self, drafts: Sequence[DocumentDraft], page: LedgerPage | None) -> Written:
-        """Store rows and bring their words.
+        """Store rows.
 
         A batch that replaces documents is found on return: the old revision is shown until the new
         one is found, and no other write may come between the two.
@@ -194,25 +190,14 @@ class CatalogIndexWriter:
             written = RevisionBatch(sql, self._database.dialect).write(drafts)
             if page is not None:
                 record_page(sql, page)
-            claims = {of: self._projector.log.claim(sql, of) for of in written.last_seq}
-        written.claims = {library: claim for library, claim in claims.items() if claim}
-        self._queue_words(written)
-        if any(item.superseded is not None for item in written.stored):
-            for library in written.last_seq:
-                self._words[library].commit().result()
-        for item in written.stored:
-            if gone := written.removed.get(item.doc):
-                self._projector.dense[item.draft.library].hide(gone)
+            for library in written.claims:
+                written.claims[library] = self._projector.log.claim(sql, library)
+        if any(result.status == "replaced" for result in written.results):
+            for library in written.claims:
+                self._words[library].replace()
+        for library, gone in written.gone.items():
+            self._projector.dense[library].hide(gone)
         return written
-
-    def _queue_words(self, written: Written) -> None:
-        for library, seq in written.last_seq.items():
-            stored = [item for item in written.stored if item.draft.library is library]
-            try:
-                self._words[library].put(list(_lexical_documents(stored)), written.removed, seq)
-            except BaseException as exc:
-                self._words[library].rollback(exc)
-                raise
 
     def write_links(
         self,
@@ -261,7 +246,6 @@ class CatalogIndexWriter:
             with self._database.write("links") as sql:
                 sql.execute(_LINKED.values(links=bindparam("count")), more)
         if called:
-            self._words[library].flush()
             with self._projector.writing(), self._database.write("titles") as sql:
                 for row, titles in called:
                     sql.execute(_LINKED.values(other_titles=titles), {"of": row.doc})
@@ -304,7 +288,8 @@ class CatalogIndexWriter:
             InvalidInput: Unknown order.
             FingerprintMismatch: The build takes no vectors any more.
         """
-        if build is not None and build != self._builds.live_number(library):
+        live = None if build is None else self._builds.of(library, "live")
+        if build is not None and (live is None or live.number != build):
             return self._catalog.chunks_by_id(library, self._builds.pending(library, build, limit))
         sql = self._database.dialect.PENDING
         if order not in sql:
@@ -387,7 +372,6 @@ class CatalogIndexWriter:
             corrected=1,
             updated_at=utc_now(),
         )
-        self._words[library].flush()
         with self._projector.writing(), self._database.write("correct") as sql:
             doc = sql.execute(corrected.returning(documents.c.doc)).scalar()
             if doc is None:
@@ -423,7 +407,6 @@ class CatalogIndexWriter:
             NotFound: No such document in this library.
         """
         self._catalog.document(library, doc_id)  # raises the NotFound that says where it is
-        self._words[library].flush()
         with self._projector.writing():
             doc, now = self._key(library, doc_id, "live"), grace_s <= 0
             hidden, claim = self._hide(library, [doc], grace_s)
@@ -438,7 +421,6 @@ class CatalogIndexWriter:
         Bulk sources count as never read: a run indexes their articles again.
         """
         before = self._catalog.counts(library)
-        self._words[library].flush()
         while True:
             with self._projector.writing():
                 live = select(documents.c.doc).where(
@@ -462,7 +444,6 @@ class CatalogIndexWriter:
         Raises:
             NotFound: Not deleted, unknown, or purged.
         """
-        self._words[library].flush()
         with self._projector.writing():
             doc = self._key(library, doc_id, "deleted")
             with self._database.write("restore") as sql:
@@ -597,18 +578,6 @@ def _changed(
 
 def _deleted_key(library: Library) -> str:
     return f"deleted_since_purge/{library.value}"
-
-
-def _lexical_documents(stored: Iterable[Stored]) -> Iterable[LexicalDocument]:
-    for item in stored:
-        draft = item.draft
-        chunks = [
-            (number, span.section, draft.text[span.start : span.end])
-            for number, span in enumerate(draft.chunks, item.first_chunk_id)
-        ]
-        facts = item.facts
-        of = item.doc, draft.doc_id, facts.title, facts.authors, facts.year, draft.type
-        yield LexicalDocument(*of, chunks, facts.language)
 
 
 def _check_spans(draft: DocumentDraft) -> None:

@@ -86,10 +86,11 @@ def test_vectors_of_one_are_found_by_the_other(both: tuple[IndexStore, IndexStor
     first, second = both
     first.writer.write([make_draft("one", "walruses whistle " * 40, chunks=12)])
     ids = embed(first, seed=1)
-    build = second.builds.live_number(PAPERS)
-    assert build == first.builds.live_number(PAPERS)
+    live = second.builds.of(PAPERS, "live")
+    assert live is not None
+    assert live == first.builds.of(PAPERS, "live")
     row = unit_rows(12, seed=1)[7]
-    hit = second.dense[PAPERS].search(row, 1, None, build)[0]
+    hit = second.dense[PAPERS].search(row, 1, None, live.number)[0]
     assert (hit.chunk_id, round(hit.score, 3)) == (ids[7], 0.0)
     second.writer.write([make_draft("two", "penguins parade " * 40, chunks=5)])
     later = embed(second, seed=2)
@@ -211,7 +212,7 @@ def test_a_build_that_one_makes_live_serves_in_both(both: tuple[IndexStore, Inde
         second.writer.write_vectors(PAPERS, late, unit_rows(2, seed=6), staged.number)
         first.reembedding.swap(PAPERS, staged.number)
     for store in both:
-        assert store.builds.live_number(PAPERS) == staged.number
+        assert store.builds.of(PAPERS, "live") == staged
         assert store.made_with(PAPERS) == replace(FINGERPRINT, embedding_model="other")
         assert store.vectors.search(PAPERS, unit_rows(6, seed=5)[2], 1)[0].chunk_id == ids[2]
         hit = store.dense[PAPERS].search(unit_rows(2, seed=6)[1], 1, None, staged.number)[0]

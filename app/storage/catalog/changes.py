@@ -21,7 +21,6 @@ STAGED = "staged"
 """The mark of a build that is being made."""
 REFILL_OF_WORDS = "refill of words"
 """The mark of an index of words that is filled next to the one that serves."""
-MARKS_OF_WORDS = ("lexical", REFILL_OF_WORDS)
 
 Kind = Literal["write", "vectors", "remove", "restore", "correct"]
 

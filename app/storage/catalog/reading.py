@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Select, bindparam, func, select
+from sqlalchemy import bindparam, func, select
 
 from app.core.types import Document, Filters, Library
 from app.storage.catalog.changes import ChangeLog
@@ -17,7 +17,6 @@ from app.storage.catalog.labels import LABELS_VERSION
 from app.storage.catalog.rows import (
     DOCUMENTS,
     Build,
-    DocumentFacts,
     LexicalDocument,
     VectorRows,
     author_key,
@@ -32,7 +31,6 @@ from app.storage.catalog.schema import (
     BUILD_SHIFT,
     IS_LIVE,
     LAST_REVISION,
-    builds,
     chunks,
     documents,
     libraries,
@@ -42,7 +40,7 @@ from app.storage.catalog.schema import (
 )
 from app.storage.catalog.statements import TAG_KEY, SqlDialect
 from app.storage.catalog.texts import unpack_text
-from app.storage.catalog.vectors import fingerprint_from, staged_key
+from app.storage.catalog.vectors import Builds
 
 FILTERS_KEPT = 64
 """Filters by labels whose documents are remembered."""
@@ -80,10 +78,6 @@ def _label_conditions(
             yield dialect.LABELS["range"], (asked.key, asked.kind, low, high)
 
 
-_BUILDS = select(builds)
-_FACTS = select(
-    documents.c.doc, documents.c.doc_id, documents.c.type, documents.c.year, documents.c.author_keys
-)
 _NAMED = documents.c.doc.in_(bindparam("docs", expanding=True))
 _LIVE_DOCUMENTS = (
     select(documents.c.source_revision, *DOCUMENTS.selected_columns)
@@ -98,9 +92,11 @@ _TEXTS = (
     .order_by(documents.c.doc)
 )
 _SPANS = (
-    select(chunks.c.chunk_id, chunks.c.section, chunks.c.start, chunks.c.end)
-    .where(chunks.c.doc == bindparam("of_doc"), chunks.c.revision == bindparam("of_revision"))
-    .order_by(chunks.c.ordinal)
+    select(chunks.c.doc, chunks.c.revision, chunks.c.chunk_id, chunks.c.section)
+    .add_columns(chunks.c.start, chunks.c.end)
+    .join(documents, IS_LIVE)
+    .where(_NAMED)
+    .order_by(chunks.c.doc, chunks.c.ordinal)
 )
 
 _REPLACED = (
@@ -129,45 +125,29 @@ class CatalogLoader:
         self.on_unusable: Callable[[Sequence[int]], None] | None = None
         """Told the keys of stored vectors that are read as missing, because they are of a wrong
         size or not finite."""
-        self.live_build = SinceCommit(database, self._live_build)
-        """Returns the build that serves a library, None before the first vector."""
+        self.builds = Builds(database)
         self.embedded = SinceCommit(database, self._count_embedded)
         """Returns how many live chunks have a vector in a build; counted if it is not live."""
         self._narrowed: dict[tuple[Library, Filters], tuple[str | None, Filters | None]] = {}
         """With the version of the labels."""
 
-    def _live_build(self, library: Library) -> Build | None:
-        live = _BUILDS.join(libraries, libraries.c.live_build == builds.c.build)
-        return self._build(live.where(libraries.c.library == library.value))
-
-    def build(self, number: int) -> Build | None:
-        """Return a build by its number; None when it was removed."""
-        return self._build(_BUILDS.where(builds.c.build == number))
-
-    def staged_builds(self, library: Library) -> list[Build]:
-        """Return the build that a re-embedding fills, if any."""
-        number = self._database.meta(staged_key(library))
-        build = self.build(int(number)) if number else None
-        return [build] if build else []
-
-    def _build(self, query: Select[Any]) -> Build | None:
-        for row in self._database.rows(query):
-            made_with = fingerprint_from(row.fingerprint)
-            library = Library(row.library)
-            of = made_with.dimension, made_with.embedding_model
-            return Build(row.build, library, row.fingerprint8, *of)
-        return None
+    def live_build(self, library: Library) -> Build | None:
+        """Return the build that serves a library, None before the first vector."""
+        return self.builds.of(library, "live")
 
     def lexical_documents(self, docs: Sequence[int]) -> list[LexicalDocument]:
         """Return the live ones of these documents as the lexical index wants them."""
-        found: list[LexicalDocument] = []
+        named, found = sorted(docs), list[LexicalDocument]()
+        spans: defaultdict[tuple[int, int], list[tuple[int, str, int, int]]] = defaultdict(list)
         with self._database.read() as sql:
-            for row in list(rows_of(sql, _TEXTS, "docs", sorted(docs))):
+            for doc, revision, *span in rows_of(sql, _SPANS, "docs", named):
+                spans[doc, revision].append((*span,))
+            for row in rows_of(sql, _TEXTS, "docs", named):
                 titles = f"{row.title}\n{row.other_titles}" if row.other_titles else row.title
                 text = unpack_text(row.text)
-                spans = sql.execute(_SPANS, {"of_doc": row.doc, "of_revision": row.revision})
                 parts = [
-                    (chunk_id, section, text[start:end]) for chunk_id, section, start, end in spans
+                    (chunk_id, section, text[start:end])
+                    for chunk_id, section, start, end in spans[row.doc, row.revision]
                 ]
                 facts = row.doc, row.doc_id, titles, strings_from(row.authors), row.year, row.type
                 found.append(LexicalDocument(*facts, parts, row.language))
@@ -231,13 +211,8 @@ class CatalogLoader:
             rows = [row for row, good in zip(rows, fit, strict=True) if good]
             if self.on_unusable is not None:
                 self.on_unusable(bad)
-        by_key = {row[2]: row for row in rows}
-        return VectorRows(
-            [row[0] for row in rows],
-            unpack_vectors([row[1] for row in rows], build.dimension),
-            [(row[2], row[3]) for row in rows],
-            [DocumentFacts(doc, *row[4:]) for doc, row in by_key.items()],
-        )
+        blobs = [row[1] for row in rows]
+        return VectorRows([row[0] for row in rows], unpack_vectors(blobs, build.dimension))
 
     def sample(self, build: Build, n: int) -> list[int]:
         """Return up to n chunks with a vector, spread evenly, the last included."""
@@ -261,6 +236,12 @@ class CatalogLoader:
         bound = (build.number << BUILD_SHIFT, build.library.value, *values, limit)
         query = self._dialect.FILTERED_VECTORS + condition + self._dialect.LIMIT
         return self._usable(build, self._database.raw(query, bound))
+
+    def filtered(self, library: Library, filters: Filters) -> list[int]:
+        """Return the live chunks that meet the filters."""
+        condition, values = filter_condition(self._dialect, filters)
+        query = self._dialect.FILTERED + condition
+        return [row[0] for row in self._database.raw(query, (library.value, *values))]
 
     def narrowed(self, library: Library, filters: Filters) -> Filters | None:
         """Return filters that name the documents which have the labels, in the place of these.
@@ -378,11 +359,6 @@ class CatalogLoader:
         low, high = _keys_of(build)
         keys = (low + after, high if upto is None else min(high, low + upto + 1))
         return {row[0] for row in self._database.raw(self._dialect.VECTOR_IDS, keys)}
-
-    def document_facts(self, doc: int) -> list[DocumentFacts]:
-        """Return what filters ask of a document; empty when it is gone."""
-        rows = self._database.rows(_FACTS.where(documents.c.doc == doc))
-        return [DocumentFacts(*row) for row in rows]
 
 
 def _keys_of(build: int) -> tuple[int, int]:

@@ -34,8 +34,8 @@ from app.storage.files.durable import utc_now
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
-    """A draft that became a revision: what the lexical index has to hold."""
+class _Stored:
+    """A draft that became a revision."""
 
     doc: int
     draft: DocumentDraft
@@ -55,12 +55,10 @@ class Written:
     """The result of a batch."""
 
     results: list[WriteResult] = field(default_factory=list)
-    stored: list[Stored] = field(default_factory=list)
-    removed: dict[int, list[int]] = field(default_factory=dict)
-    """Chunk ids that left the projections, by document."""
-    last_seq: dict[Library, int] = field(default_factory=dict)
-    claims: dict[Library, Claim] = field(default_factory=dict)
-    """Of the changes of words, where several processes bring them."""
+    gone: dict[Library, list[int]] = field(default_factory=dict)
+    """Chunk ids that left the projections."""
+    claims: dict[Library, Claim | None] = field(default_factory=dict)
+    """Libraries that have a change; with its claim where several processes bring words."""
 
 
 def distinct_runs(drafts: Sequence[DocumentDraft]) -> Iterator[list[int]]:
@@ -123,7 +121,7 @@ class RevisionBatch:
 
     def _write_run(self, drafts: list[DocumentDraft]) -> None:
         current = self._current(drafts)
-        stored: list[Stored] = []
+        stored: list[_Stored] = []
         results: list[tuple[DocumentDraft, WriteResult]] = []
         for draft in drafts:
             old = current.get((draft.library, draft.doc_id))
@@ -148,7 +146,7 @@ class RevisionBatch:
                 facts = replace(
                     facts, title=old.title, authors=authors, year=old.year, language=old.language
                 )
-            item = Stored(
+            item = _Stored(
                 old.doc if old else self._next_doc,
                 draft,
                 self._next_chunk,
@@ -169,7 +167,7 @@ class RevisionBatch:
         for item in stored:
             if item.superseded is not None:
                 removed[item.doc] = gone = delete_chunk_vectors(self._sql, item.doc)
-                self._written.removed.setdefault(item.doc, []).extend(gone)
+                self._written.gone.setdefault(item.draft.library, []).extend(gone)
                 count_document(self._sql, item.doc, -1)
         written = {item.doc for item in stored}
         for old in current.values():
@@ -203,7 +201,7 @@ class RevisionBatch:
                 found[library, row.doc_id] = row
         return found
 
-    def _insert(self, stored: list[Stored], removed: dict[int, list[int]]) -> None:
+    def _insert(self, stored: list[_Stored], removed: dict[int, list[int]]) -> None:
         document_rows: list[Row] = []
         revision_rows: list[Row] = []
         chunk_rows: list[Row] = []
@@ -240,7 +238,7 @@ class RevisionBatch:
         insert(self._sql, statements.INSERT_CHANGE, change_rows)
         insert(self._sql, statements.INSERT_CHUNK, chunk_rows)
 
-    def _document_row(self, item: Stored) -> tuple[object, ...]:
+    def _document_row(self, item: _Stored) -> tuple[object, ...]:
         """Return the values of INSERT_DOCUMENT, in its order."""
         draft, facts, (tags, metadata) = item.draft, item.facts, item.labels
         own = item.doc, draft.library.value, item.revision, "live", *_OF_DRAFT(draft)
@@ -256,7 +254,7 @@ class RevisionBatch:
     def _finish(
         self,
         results: list[tuple[DocumentDraft, WriteResult]],
-        stored: list[Stored],
+        stored: list[_Stored],
         current: Current,
     ) -> None:
         count_inserted(self._sql, [item.draft for item in stored])
@@ -268,8 +266,7 @@ class RevisionBatch:
                 ((library, doc_id), first)
                 for doc_id, first in repoint_duplicates(self._sql, library, shas).items()
             )
-            self._written.last_seq[library] = self._dialect.last_change(self._sql)
-        self._written.stored.extend(stored)
+            self._written.claims[library] = None
         for draft, result in results:
             first = duplicates.get((draft.library, draft.doc_id), result.duplicate_of)
             self._written.results.append(replace(result, duplicate_of=first))

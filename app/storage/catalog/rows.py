@@ -12,7 +12,15 @@ import numpy as np
 import numpy.typing as npt
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
-from app.core.types import SAMPLE_PREFIX, Document, DocumentDraft, FloatArray, Library, Value
+from app.core.types import (
+    SAMPLE_PREFIX,
+    Document,
+    DocumentDraft,
+    Fingerprint,
+    FloatArray,
+    Library,
+    Value,
+)
 from app.core.vectors import l2_normalise
 from app.storage.catalog.schema import (
     BUILD_SHIFT,
@@ -126,7 +134,7 @@ def author_keys(names: Sequence[str]) -> str:
     return "\n".join(map(author_key, names))
 
 
-# Define the facts given to projections: indexed fields, filter values.
+# Define what is given to projections.
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,38 +154,26 @@ class LexicalDocument:
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentFacts:
-    """A document's values for filters."""
-
-    doc: int
-    doc_id: str
-    type: str
-    year: int | None
-    author_keys: str
-    """One a line."""
-
-
-@dataclass(frozen=True, slots=True)
 class Build:
-    """A build of a library: whose vectors it holds, and of what dimension."""
+    """A build of a library's vectors, and what they were made with."""
 
     number: int
     library: Library
     fingerprint8: str
-    dimension: int
-    embedding_model: str
+    fingerprint: Fingerprint
+
+    @property
+    def dimension(self) -> int:
+        return self.fingerprint.dimension
 
 
 @dataclass(frozen=True, slots=True)
 class VectorRows:
-    """Stored vectors of live chunks with what filters ask of them, in chunk order."""
+    """Stored vectors of live chunks, in chunk order."""
 
     chunk_ids: list[int]
     rows: FloatArray
     """float32 `[n, dim]`, norm 1."""
-    facts: list[tuple[int, str]]
-    """The key of each row's document, and its section."""
-    documents: list[DocumentFacts]
 
 
 # Keep counters, duplicates and changes true in every catalog transaction.

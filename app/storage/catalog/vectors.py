@@ -7,14 +7,15 @@ import logging
 import threading
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Literal
+from dataclasses import asdict
+from typing import Any, Literal
 
 import numpy as np
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
     Connection,
+    Row,
     ScalarSelect,
     Update,
     and_,
@@ -31,7 +32,7 @@ from app.core.errors import FingerprintMismatch, InvalidInput
 from app.core.ids import fingerprint8
 from app.core.types import Fingerprint, FloatArray, Library
 from app.storage.catalog.database import Database, SinceCommit
-from app.storage.catalog.rows import add_change, add_counts, unpack_ids, usable, vector_key
+from app.storage.catalog.rows import Build, add_change, add_counts, unpack_ids, usable, vector_key
 from app.storage.catalog.schema import (
     BUILD_SHIFT,
     IS_LIVE,
@@ -103,18 +104,19 @@ def claim_fingerprint(sql: Connection, library: Library, fingerprint: Fingerprin
             )
     add_counts(sql, library, 0, 0, 0, 0)
     build = insert_build(sql, library, fingerprint)
-    sql.execute(_of(library).values(live_build=build))
+    sql.execute(_of(library).values(live_build=build.number))
 
 
-def insert_build(sql: Connection, library: Library, fingerprint: Fingerprint) -> int:
-    """Add a build without a role and return its number."""
+def insert_build(sql: Connection, library: Library, fingerprint: Fingerprint) -> Build:
+    """Add a build without a role."""
     row = {
         "library": library.value,
         "fingerprint": json.dumps(asdict(fingerprint), sort_keys=True),
         "fingerprint8": fingerprint8(fingerprint),
         "created_at": utc_now(),
     }
-    return int(sql.execute(insert(builds).returning(builds.c.build), row).scalar_one())
+    number = sql.execute(insert(builds).returning(builds.c.build), row).scalar_one()
+    return Build(number, library, row["fingerprint8"], fingerprint)
 
 
 def fingerprint_from(packed: str) -> Fingerprint:
@@ -278,17 +280,15 @@ REMOVE_BATCH = 5_000
 COUNTED = 5_000
 """Documents whose vectors are counted per transaction."""
 
-_BUILDS = select(builds.c.build, builds.c.fingerprint)
-
 Role = Literal["live", "previous", "staged"]
 
-
-@dataclass(frozen=True, slots=True)
-class HeldBuild:
-    """A build with what its vectors were made with."""
-
-    number: int
-    fingerprint: Fingerprint
+_BUILDS = select(builds.c.build, builds.c.fingerprint)
+_STAGED = select(meta.c.value).where(meta.c.key == bindparam("staged_key")).scalar_subquery()
+_HELD = (
+    select(builds, libraries.c.live_build, libraries.c.previous_build, _STAGED.label("staged"))
+    .outerjoin(libraries, libraries.c.library == builds.c.library)
+    .where(builds.c.library == bindparam("of"))
+)
 
 
 class Builds:
@@ -301,19 +301,26 @@ class Builds:
         self._reached: dict[int, int] = {}
         """Per staged build the chunk up to which a scan found nothing pending."""
 
-    def of(self, library: Library, role: Role) -> HeldBuild | None:
+    def of(self, library: Library, role: Role) -> Build | None:
         """Return a library's build in a role; None when there is none."""
         return self._held(library).get(role)
 
-    def _read(self, library: Library) -> Mapping[Role, HeldBuild]:
-        with self._database.read() as sql:
-            numbers = _roles(sql, library)
-            packed = dict(sql.execute(_BUILDS.where(builds.c.library == library.value)).all())
+    def numbered(self, library: Library, number: int) -> Build | None:
+        """Return a library's build in any role by its number; None when it is gone."""
+        held = self._held(library).values()
+        return next((build for build in held if build.number == number), None)
+
+    def _read(self, library: Library) -> Mapping[Role, Build]:
         return {
-            role: HeldBuild(number, fingerprint_from(packed[number]))
-            for role, number in numbers.items()
-            if number in packed
+            role: Build(row.build, library, row.fingerprint8, fingerprint_from(row.fingerprint))
+            for row in self._rows(library)
+            for role, number in _roles(row).items()
+            if number == row.build
         }
+
+    def _rows(self, library: Library) -> Sequence[Row[*tuple[Any, ...]]]:
+        asked = {"of": library.value, "staged_key": staged_key(library)}
+        return self._database.rows(_HELD, asked)
 
     def remark(self, build: int, text: str) -> None:
         """Keep what must be said of a build while it serves."""
@@ -323,11 +330,6 @@ class Builds:
     def remark_of(self, build: int) -> str:
         """Return what must be said of a build; empty for nothing."""
         return self._database.meta(f"build_remark/{build}") or ""
-
-    def live_number(self, library: Library) -> int | None:
-        """Return the live build's number; None before the first vector."""
-        live = self.of(library, "live")
-        return live.number if live else None
 
     def pending(self, library: Library, build: int, limit: int) -> list[int]:
         """Return up to `limit` live chunks without a vector in a staged build, in order.
@@ -357,7 +359,7 @@ class Builds:
         asked = (library.value, build << BUILD_SHIFT, after, limit)
         return [row[0] for row in self._database.raw(query, asked)]
 
-    def stage(self, library: Library, fingerprint: Fingerprint) -> HeldBuild:
+    def stage(self, library: Library, fingerprint: Fingerprint) -> Build:
         """Return the build to fill: begun before, the previous one, or a new one.
 
         The previous one if its vectors are of that kind. Any other build that is not live is
@@ -375,10 +377,9 @@ class Builds:
         if staged is None:
             with self._database.write("stage") as sql:
                 add_counts(sql, library, 0, 0, 0, 0)
-                number = previous.number if previous else insert_build(sql, library, fingerprint)
+                staged = previous or insert_build(sql, library, fingerprint)
                 sql.execute(_of(library).values(previous_build=None))
-                put_meta(sql, staged_key(library), str(number))
-            staged = HeldBuild(number, fingerprint)
+                put_meta(sql, staged_key(library), str(staged.number))
         if live is not None and _same_model(live.fingerprint, fingerprint):
             self._copy(live.number, staged.number)
         return staged
@@ -394,12 +395,9 @@ class Builds:
 
     def delete_unused(self, library: Library) -> int:
         """Remove builds without a role, vectors first; return how many vectors went."""
-        with self._database.read() as sql:
-            kept = _roles(sql, library).values()
-            every = select(builds.c.build).where(builds.c.library == library.value)
-            held = sql.execute(every).scalars().all()
-        removed = 0
-        for number in sorted(set(held) - set(kept)):
+        rows, removed = self._rows(library), 0
+        kept = {number for row in rows for number in _roles(row).values()}
+        for number in sorted({row.build for row in rows} - kept):
             some = select(vectors.c.key).where(_keys_of(number)).limit(REMOVE_BATCH)
             batch = 1
             while batch:
@@ -501,15 +499,10 @@ def _keys_of(build: int) -> ColumnElement[bool]:
     return and_(vectors.c.key >= build << BUILD_SHIFT, vectors.c.key < (build + 1) << BUILD_SHIFT)
 
 
-def _roles(sql: Connection, library: Library) -> dict[Role, int]:
-    held = select(libraries.c.live_build, libraries.c.previous_build)
-    row = sql.execute(held.where(libraries.c.library == library.value)).first()
-    if row is None:
-        return {}
-    staged = meta_value(sql, staged_key(library))
-    found: dict[Role, int | None] = {"live": row[0], "previous": row[1]}
-    found["staged"] = int(staged) if staged else None
-    return {role: number for role, number in found.items() if number is not None}
+def _roles(row: Row[*tuple[Any, ...]]) -> dict[Role, int]:
+    """Return the number of the build in each role, by any row of a library; 0 or None for none."""
+    staged = int(row.staged or 0)
+    return {"live": row.live_build, "previous": row.previous_build, "staged": staged}
 
 
 def _same_model(one: Fingerprint, other: Fingerprint) -> bool:

@@ -14,7 +14,8 @@ from contextlib import contextmanager
 from app.core.errors import Conflict
 from app.core.types import Fingerprint, Library
 from app.storage.catalog.documents import count
-from app.storage.catalog.vectors import HeldBuild, make_live
+from app.storage.catalog.rows import Build
+from app.storage.catalog.vectors import make_live
 from app.storage.maintenance.parts import Parts
 from app.storage.vectors.library import DenseVectorIndex
 
@@ -26,7 +27,7 @@ class Reembedding(Parts):
         """Return a search of one build; of the live ones without a number."""
         return DenseVectorIndex(self.projector.dense, number)
 
-    def begin(self, library: Library, fingerprint: Fingerprint) -> HeldBuild:
+    def begin(self, library: Library, fingerprint: Fingerprint) -> Build:
         """Return the build to fill; remove one of another kind with its files.
 
         Raises:
@@ -46,7 +47,7 @@ class Reembedding(Parts):
 
     def missing(self, library: Library, number: int) -> int:
         """Return how many live chunks have no vector in a build."""
-        build = self.loader.build(number)
+        build = self.builds.numbered(library, number)
         chunks = count(self.database, library).chunks
         return max(0, chunks - (self.loader.embedded(build) if build else 0))
 
@@ -59,7 +60,7 @@ class Reembedding(Parts):
         Raises:
             DiskFull: No space; the build that serves is untouched.
         """
-        build = self.loader.build(number)
+        build = self.builds.numbered(library, number)
         if build is None:
             raise Conflict(
                 f"build {number} of library {library.value!r} is gone: start the re-embedding again"
@@ -93,7 +94,7 @@ class Reembedding(Parts):
         with self.supervisor.quiet():
             self.projector.dense[library].complete_store(stop)
 
-    def revert(self, library: Library, stop: threading.Event) -> tuple[HeldBuild, HeldBuild]:
+    def revert(self, library: Library, stop: threading.Event) -> tuple[Build, Build]:
         """Make the previous build live again; return both builds, the present first.
 
         The present build becomes the previous one. Nothing is embedded. Documents that came since

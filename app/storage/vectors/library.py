@@ -230,7 +230,7 @@ class DenseLibrary:
         """Return rows `[dim]` of a build, None: the live one, from the cache, else the catalog."""
         serving = self._current()
         if build is not None and (serving is None or serving.build.number != build):
-            stored_in, cache = self._loader.build(build), None
+            stored_in, cache = self._loader.builds.numbered(self._library, build), None
         else:
             stored_in = serving.build if serving else self._loader.live_build(self._library)
             cache = serving.cache if serving else None
@@ -399,8 +399,8 @@ class DenseLibrary:
         with self._lock:
             staged = self._staged.cached if self._staged else None
             builds = [one.build for one in (self._current(), staged) if one is not None]
-        if self.replica.shared:
-            builds += self._loader.staged_builds(self._library)  # another process may fill one
+        if self.replica.shared and (filled := self._loader.builds.of(self._library, "staged")):
+            builds.append(filled)  # by another process, maybe
         if builds and self.replica.whole:
             self.replica.delete_others(builds)
 

@@ -162,7 +162,7 @@ class Replica:
     def _upsert(self, build: Build, name: str, stored: VectorRows, room: int) -> None:
         if stored.chunk_ids and room:
             of = partial(self._loader.stamps, with_text=self._options.chroma_store_text)
-            stamps = Stamps(build.embedding_model, of)
+            stamps = Stamps(build.fingerprint.embedding_model, of)
             self.store.upsert(name, stored.chunk_ids[:room], stored.rows[:room], stamps)
 
     def fill(self, build: Build, stop: threading.Event, mark: str = REFILL) -> int | None:

@@ -1,4 +1,4 @@
-"""Keep an index of words in step with the catalog: write, replay, rebuild."""
+"""Keep an index of words in step with the catalog: follow its changes, rebuild."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ import logging
 import threading
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 from app.core.types import Library, LibraryCounts
 from app.storage.catalog.changes import BuildState, Change, Claim
 from app.storage.catalog.documents import count
 from app.storage.catalog.reading import CatalogLoader
-from app.storage.catalog.rows import LexicalDocument
-from app.storage.follow import Follower
 from app.storage.words.port import WordIndex
 
 log = logging.getLogger(__name__)
@@ -29,16 +27,15 @@ WAITING_CHUNKS = 8_000
 
 
 REBUILD_BATCH_DOCS = 200
-"""Documents per commit while an index is rebuilt: searches see it grow, writers wait for one
-batch at most."""
+"""Documents that are read from the catalog at a time, and per commit while an index is rebuilt:
+searches see it grow, writers wait for one batch at most."""
 
 
 class LexicalWriter:
-    """Single writer of a lexical index, in groups, by one thread.
+    """Brings the catalog's changes to an index of words, in groups, by one thread.
 
-    `put` is called with the write lock held, so that words come in the order of the catalog's
-    changes. A group that fails is dropped, and so is all that follows until `settle`: the rows are
-    in the catalog, from where `catch_up` replays the words.
+    Nothing but the thread writes to the index. A group that fails is dropped, and nothing is
+    gathered until the next call that waits: it begins behind the mark again.
     """
 
     def __init__(
@@ -49,8 +46,6 @@ class LexicalWriter:
         self._indexes = indexes
         self._log = loader.log
         self._loader = loader
-        self._follower = Follower(loader.log, library, "lexical", self._replay)
-        self._writing = loader.database.writers
         self.rebuilding: BuildState | None = None
         """Progress of a running rebuild."""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"words-{library.value}")
@@ -58,13 +53,11 @@ class LexicalWriter:
         self._waiting = 0
         self.background = False
         """Whether the next group has low priority: no request waits for it."""
-        self.last_put = 0
-        """Change up to which words were put."""
-        self._taken = self._done = 0
-        """Change up to which words were handed to tantivy, and committed."""
-        self._group_chunks = 0
+        self._added = self._group_chunks = 0
+        """Change up to which the group has words, and how many chunks it has."""
         self._timer: threading.Timer | None = None
-        self._error: BaseException | None = None
+        """Of the group that is under way."""
+        self._failed = False
 
     @property
     def _index(self) -> WordIndex:
@@ -77,80 +70,70 @@ class LexicalWriter:
 
     @property
     def in_step(self) -> bool:
-        """Return whether words are under way and nothing needs a replay; hold the write lock."""
-        under_way = self.last_put != self._done and self._error is None
-        return under_way and not self._log.pending(
-            self._library, self.last_put, dense=False, limit=1
-        )
+        """Return whether what is logged comes by itself; False after a failure."""
+        return not self._failed
+
+    @property
+    def _under_way(self) -> bool:
+        return self._timer is not None or self._waiting > 0
 
     def wait_for_room(self) -> None:
         """Wait while more than WAITING_CHUNKS wait for tantivy, without the lock."""
         with self._room:
             self._room.wait_for(lambda: self._waiting <= WAITING_CHUNKS)
 
-    def put(
-        self, documents: Sequence[LexicalDocument], replaced: Mapping[int, Sequence[int]], seq: int
-    ) -> None:
-        """Queue the words of documents, up to change `seq`; some replace chunks, by document."""
-        chunks = sum(len(document.chunks) for document in documents)
+    def gather(self, claim: Claim | None, chunks: int) -> None:  # noqa: ARG002  # as `apply`
+        """Let so many chunks of a logged change come with a group; do not wait for it."""
         with self._room:
             self._waiting += chunks
-        self.last_put = seq
-        self._thread.submit(self._take, documents, replaced, seq, chunks, self.background)
-
-    def commit(self) -> Future[None]:
-        """Begin to commit what was put; the future raises what dropped any of it."""
-        return self._thread.submit(self._commit)
-
-    def flush(self) -> None:
-        """Wait until what was put is committed or dropped, without the write lock."""
-        self.commit().exception()
-
-    def await_found(self) -> None:
-        """Wait until what was written is found; raise what dropped any of it."""
-        self.commit().result()
-
-    def settle(self) -> None:
-        """Commit what was put, or drop it on failure, and wait; under the write lock."""
-        with suppress(Exception):  # a replay meets it again, if it lasts
-            self.commit().result()
-        self._error = None
-        self.last_put = self._taken = self._done
-
-    def rollback(self, error: BaseException) -> None:
-        """Drop what was put and is not committed; `error` is what a commit of it raises."""
-        self._thread.submit(self._fail, error).result()
-
-    def close(self) -> None:
-        """Commit what was put and end the thread; a start replays what failed."""
-        self.settle()
-        self._thread.shutdown()
-
-    # --- from the catalog
-
-    def follow(self) -> None:
-        """Replay changes unless all are under way."""
-        with self._writing:
-            if not self.in_step:
-                self.catch_up()
-
-    def apply(self, claim: Claim | None) -> None:  # noqa: ARG002  # one process claims nothing
-        """Make a change found that was logged without words."""
-        self.catch_up()
+        self._thread.submit(self._gather, chunks)
 
     def catch_up(self) -> None:
-        """Replay changes that the index lacks: after a crash, a full disk, no new text."""
-        with self._writing:
-            self.settle()  # what it commits is not pending any more
-            self._follower.catch_up()
+        """Wait until every change that was logged before is found.
+
+        A group that was gathered before is tried twice: no caller is told of its failure alone.
+
+        Raises:
+            DiskFull: No space.
+        """
+        if self._under_way:
+            self._thread.submit(self._advance, at_once=True).exception()
+        self._thread.submit(self._advance, at_once=True).result()
+
+    def replace(self) -> None:
+        """Make new words found before any other write; hold the write lock."""
+        self.catch_up()
+
+    def await_found(self, claim: Claim | None) -> None:
+        """Wait until a change is found, and what was written before."""
+        self.apply(claim)
+
+    def apply(self, claim: Claim | None) -> None:  # noqa: ARG002  # one process claims nothing
+        """Make a logged change found."""
+        self.catch_up()
+
+    def follow(self) -> None:
+        """Bring what a failure left; a group that is under way comes by itself."""
+        if not self._under_way:
+            self.catch_up()
+
+    def settle(self) -> None:
+        """Wait for what other processes bring; there are none."""
+
+    def close(self) -> None:
+        """Commit the group that is under way and end the thread; a start brings what failed."""
+        self._thread.submit(self._commit).exception()
+        self._thread.shutdown()
 
     def compare(self, *, old: bool) -> None:  # noqa: ARG002  # nothing else writes here
         """Make the index again where it holds another number of chunks than the catalog.
 
         `old` says whether it may be of an earlier state for another reason.
         """
-        with self._writing:
-            held, wanted = self._index.count, count(self._loader.database, self._library)
+        database = self._loader.database
+        with database.writers:
+            self.catch_up()
+            held, wanted = self._index.count, count(database, self._library)
         if held != wanted.chunks:
             log.error("%s: making it again", self._differing(held, wanted))
             self.rebuild(wanted.documents)
@@ -165,10 +148,7 @@ class LexicalWriter:
         """Rebuild the index from the catalog in batches while it serves."""
         self.rebuilding = BuildState("rebuilding", 0, total_docs)
         try:
-            with self._writing:
-                self.settle()
-                self._index.delete_all()
-                self._log.set_mark(self._library, "lexical", self._log.last())
+            self._thread.submit(self._empty).result()
             for done in self._write_all():
                 self.rebuilding = BuildState("rebuilding", done, total_docs)
         finally:
@@ -181,112 +161,121 @@ class LexicalWriter:
         """
         for _ in self._write_all():
             pass
-        with self._writing:
-            self.settle()
-            self._index.compact()
+        self._thread.submit(self._compact).result()
 
     def _write_all(self) -> Iterator[int]:
         """Replace the library's documents a batch per commit; yield how many are done."""
         done = 0
         for docs in self._loader.live_docs(self._library, REBUILD_BATCH_DOCS):
-            with self._writing:
-                self.catch_up()
-                self._replace(dict.fromkeys(docs, ()))
+            self._thread.submit(self._rewrite, docs).result()
             done += len(docs)
             yield done
-
-    def _replay(self, changes: Sequence[Change]) -> None:
-        self._replace(gone_by(changes))
 
     def _replace(
         self, docs: Mapping[int, Sequence[int]], index: WordIndex | None = None
     ) -> dict[int, list[int]]:
-        """Take documents out and put in those that are live, in one commit.
-
-        Args:
-            docs: With chunks of them that the log says are gone; the catalog may not know them.
-            index: Where; None: the one that serves.
-
-        Returns:
-            The chunks that were put in, by document.
-        """
-        index, live = index or self._index, self._loader.lexical_documents(list(docs))
-        put = {one.doc: [chunk_id for chunk_id, _, _ in one.chunks] for one in live}
-        kept = {chunk_id for ids in put.values() for chunk_id in ids}
-        replaced = self._loader.replaced_chunk_ids(list(docs))
+        """Put documents as `_put` does, in one commit."""
+        index = index or self._index
         try:
-            for doc, gone in docs.items():
-                index.delete(doc, [i for i in (*gone, *replaced.get(doc, ())) if i not in kept])
-            for document in live:
-                index.add(document)
+            put = self._put(docs, index)
             index.commit()
         except BaseException:
             index.rollback()
             raise
         return put
 
+    def _put(self, docs: Mapping[int, Sequence[int]], index: WordIndex) -> dict[int, list[int]]:
+        """Take documents out and put in those that are live.
+
+        Args:
+            docs: With chunks of them that the log says are gone; the catalog may not know them.
+            index: Where.
+
+        Returns:
+            The chunks that were put in, by document.
+        """
+        live = self._loader.lexical_documents(list(docs))
+        put = {one.doc: [chunk_id for chunk_id, _, _ in one.chunks] for one in live}
+        kept = {chunk_id for ids in put.values() for chunk_id in ids}
+        replaced = self._loader.replaced_chunk_ids(list(docs))
+        for doc, gone in docs.items():
+            index.delete(doc, [i for i in (*gone, *replaced.get(doc, ())) if i not in kept])
+        for document in live:
+            index.add(document)
+        return put
+
     # --- in the thread
 
-    def _take(
-        self,
-        documents: Sequence[LexicalDocument],
-        replaced: Mapping[int, Sequence[int]],
-        seq: int,
-        chunks: int,
-        background: bool,
-    ) -> None:
+    def _gather(self, chunks: int) -> None:
         try:
-            if self._error is None:
-                self._begin_group(background)
-                for document in documents:
-                    if document.doc in replaced:
-                        self._index.delete(document.doc, replaced[document.doc])
-                    self._index.add(document)
-                self._taken = seq
-                self._group_chunks += chunks
-                if self._group_chunks >= GROUP_CHUNKS:
-                    self._commit()
-        except BaseException as exc:  # noqa: BLE001  the next commit raises it
-            self._fail(exc)
+            if not self._failed:
+                self._advance(at_once=False)
         finally:
             with self._room:
                 self._waiting -= chunks
                 self._room.notify_all()
 
-    def _begin_group(self, background: bool) -> None:
-        if self._timer is None:
-            self._index.set_background(background)
-            self._timer = threading.Timer(GROUP_S, self._time_is_up)
-            self._timer.daemon = True
-            self._timer.start()
+    def _advance(self, *, at_once: bool) -> None:
+        """Give the index the changes that it lacks; commit a full group, or any at once."""
+        try:
+            while changes := self._left():
+                if self._timer is None:
+                    self._begin_group()
+                put = self._put(gone_by(changes), self._index)
+                self._added = changes[-1].seq
+                self._group_chunks += sum(map(len, put.values()))
+                if self._group_chunks >= GROUP_CHUNKS:
+                    self._commit()
+            if at_once:
+                self._commit()
+            self._failed = False
+        except BaseException:
+            self._failed = True
+            self._rollback()
+            raise
+
+    def _left(self) -> list[Change]:
+        after = self._added if self._timer else self._log.mark(self._library, "lexical")
+        return self._log.pending(self._library, after, dense=False, limit=REBUILD_BATCH_DOCS)
+
+    def _begin_group(self) -> None:
+        self._index.set_background(self.background)
+        self._timer = threading.Timer(GROUP_S, self._time_is_up)
+        self._timer.daemon = True
+        self._timer.start()
 
     def _time_is_up(self) -> None:
         with suppress(RuntimeError):  # the thread has ended, and committed before
-            self.commit()
+            self._thread.submit(self._advance, at_once=True)
 
     def _commit(self) -> None:
-        if self._error is not None:
-            raise self._error
-        if self._taken == self._done:
-            return
-        try:
+        if self._timer is not None:
             self._index.commit()
-        except BaseException as exc:
-            self._fail(exc)
-            raise
-        self._end_group()
-        self._done = self._taken
-        self._log.set_mark(self._library, "lexical", self._done)
-
-    def _fail(self, error: BaseException) -> None:
-        self._error = self._error or error
-        self._end_group()
-        self._index.rollback()
+            self._end_group()
+            self._log.set_mark(self._library, "lexical", self._added)
 
     def _end_group(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
         self._timer, self._group_chunks = None, 0
+
+    def _rollback(self) -> None:
+        self._end_group()
+        self._index.rollback()
+
+    def _rewrite(self, docs: Sequence[int]) -> None:
+        self._advance(at_once=True)
+        self._replace(dict.fromkeys(docs, ()))
+
+    def _empty(self) -> None:
+        self._rollback()
+        last = self._log.last()
+        self._index.delete_all()
+        self._log.set_mark(self._library, "lexical", last)
+
+    def _compact(self) -> None:
+        self._advance(at_once=True)
+        self._index.compact()
 
 
 def gone_by(changes: Sequence[Change]) -> Mapping[int, Sequence[int]]:

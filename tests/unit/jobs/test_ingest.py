@@ -15,6 +15,7 @@ from app.core.errors import (
     Cancelled,
     DatabaseAway,
     DiskFull,
+    FingerprintMismatch,
     ProviderUnreachable,
     SearchAway,
     StorageError,
@@ -389,6 +390,21 @@ def test_a_scan_waits_for_its_text(shop: Shop, monkeypatch: pytest.MonkeyPatch) 
     assert [shop.runner.wait(job.id, WAIT_S).state for job in jobs] == ["done", "done"]
     for document in shop.store.catalog.documents(PAPERS)[0]:
         assert (document.chunks, document.flags) == (1, ("ocr:1",))
+
+
+def test_recognised_pages_are_found_by_words_where_their_vectors_would_be_of_another_model(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise FingerprintMismatch("the library holds vectors of another model")
+
+    monkeypatch.setattr(VectorBackfill, "run", refused)
+    shop.runner.wait(shop.send(scan_pdf=scanned(0)).id, WAIT_S)
+    job = eventually(shop.runner, "ocr", is_finished)
+    assert job.state == "done"
+    assert job.errors[0].startswith("fingerprint_mismatch: the documents are found by words only:")
+    (document,) = shop.store.catalog.documents(PAPERS)[0]
+    assert (document.chunks, document.flags) == (1, ("ocr:1",))
 
 
 def test_ocr_goes_on_behind_the_pages_it_has_read(shop: Shop) -> None:

@@ -310,6 +310,18 @@ def test_whatever_else_writes_sees_gathered_words_first(store: IndexStore) -> No
 
 
 @pytest.mark.sqlite_file  # one server alone gathers words; several commit each batch
+def test_an_index_is_compared_with_the_words_of_the_group_that_is_under_way(
+    store: IndexStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words, rebuilt = store.projector.words[PAPERS], list[int]()
+    monkeypatch.setattr(words, "rebuild", rebuilt.append)
+    store.writer.store([make_draft("a.txt", "alpha", chunks=1)])
+    words.compare(old=False)
+    assert rebuilt == []
+    assert found(store, "alpha") == {"a.txt"}
+
+
+@pytest.mark.sqlite_file  # one server alone gathers words; several commit each batch
 def test_vectors_that_come_meanwhile_do_not_break_a_group_up(
     store: IndexStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -336,7 +348,7 @@ def test_words_that_never_came_are_replayed_before_those_that_follow(
     store.writer.store([make_draft("a.txt", "alpha", chunks=1)])
     with monkeypatch.context() as patch:
         patch.setattr(
-            "app.storage.writer.CatalogIndexWriter._queue_words", lambda *_: None
+            "app.storage.words.writer.LexicalWriter.gather", lambda *_: None
         )  # the process was interrupted behind the rows
         store.writer.store([make_draft("b.txt", "beta", chunks=1)])
     store.writer.store([make_draft("c.txt", "gamma", chunks=1)])

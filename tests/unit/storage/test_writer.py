@@ -168,7 +168,7 @@ def test_words_that_could_not_be_brought_follow_with_the_next_write(
     def full(*_: object, **__: object) -> None:
         raise DiskFull("no space")
 
-    monkeypatch.setattr(store.projector.words[PAPERS], "put", full)
+    monkeypatch.setattr(store.projector.words[PAPERS], "_put", full)
     with pytest.raises(DiskFull):
         store.writer.write([make_draft("b.txt", "beta", chunks=1)])
     monkeypatch.undo()
@@ -202,7 +202,7 @@ def test_an_unacknowledged_commit_is_searchable_after_the_next_write(
     def full(*_: object) -> None:
         raise DiskFull("no space")
 
-    monkeypatch.setattr(store.projector.words[PAPERS], "commit", full)
+    monkeypatch.setattr(store.projector.words[PAPERS], "_commit", full)
     with pytest.raises(DiskFull):
         store.writer.write([make_draft("b.txt", "beta", chunks=1)])
     monkeypatch.undo()
