@@ -17,6 +17,7 @@ from app.storage.catalog.labels import LABELS_VERSION
 from app.storage.catalog.rows import (
     DOCUMENTS,
     Build,
+    DocumentFacts,
     LexicalDocument,
     VectorRows,
     author_key,
@@ -78,6 +79,9 @@ def _label_conditions(
             yield dialect.LABELS["range"], (asked.key, asked.kind, low, high)
 
 
+_FACTS = select(
+    documents.c.doc, documents.c.doc_id, documents.c.type, documents.c.year, documents.c.author_keys
+)
 _NAMED = documents.c.doc.in_(bindparam("docs", expanding=True))
 _LIVE_DOCUMENTS = (
     select(documents.c.source_revision, *DOCUMENTS.selected_columns)
@@ -211,8 +215,13 @@ class CatalogLoader:
             rows = [row for row, good in zip(rows, fit, strict=True) if good]
             if self.on_unusable is not None:
                 self.on_unusable(bad)
-        blobs = [row[1] for row in rows]
-        return VectorRows([row[0] for row in rows], unpack_vectors(blobs, build.dimension))
+        by_key = {row[2]: row for row in rows}
+        return VectorRows(
+            [row[0] for row in rows],
+            unpack_vectors([row[1] for row in rows], build.dimension),
+            [(row[2], row[3]) for row in rows],
+            [DocumentFacts(doc, *row[4:]) for doc, row in by_key.items()],
+        )
 
     def sample(self, build: Build, n: int) -> list[int]:
         """Return up to n chunks with a vector, spread evenly, the last included."""
@@ -236,12 +245,6 @@ class CatalogLoader:
         bound = (build.number << BUILD_SHIFT, build.library.value, *values, limit)
         query = self._dialect.FILTERED_VECTORS + condition + self._dialect.LIMIT
         return self._usable(build, self._database.raw(query, bound))
-
-    def filtered(self, library: Library, filters: Filters) -> list[int]:
-        """Return the live chunks that meet the filters."""
-        condition, values = filter_condition(self._dialect, filters)
-        query = self._dialect.FILTERED + condition
-        return [row[0] for row in self._database.raw(query, (library.value, *values))]
 
     def narrowed(self, library: Library, filters: Filters) -> Filters | None:
         """Return filters that name the documents which have the labels, in the place of these.
@@ -359,6 +362,11 @@ class CatalogLoader:
         low, high = _keys_of(build)
         keys = (low + after, high if upto is None else min(high, low + upto + 1))
         return {row[0] for row in self._database.raw(self._dialect.VECTOR_IDS, keys)}
+
+    def document_facts(self, doc: int) -> list[DocumentFacts]:
+        """Return what filters ask of a document; empty when it is gone."""
+        rows = self._database.rows(_FACTS.where(documents.c.doc == doc))
+        return [DocumentFacts(*row) for row in rows]
 
 
 def _keys_of(build: int) -> tuple[int, int]:

@@ -134,7 +134,7 @@ def author_keys(names: Sequence[str]) -> str:
     return "\n".join(map(author_key, names))
 
 
-# Define what is given to projections.
+# Define the facts given to projections: indexed fields, filter values.
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +154,18 @@ class LexicalDocument:
 
 
 @dataclass(frozen=True, slots=True)
+class DocumentFacts:
+    """A document's values for filters."""
+
+    doc: int
+    doc_id: str
+    type: str
+    year: int | None
+    author_keys: str
+    """One a line."""
+
+
+@dataclass(frozen=True, slots=True)
 class Build:
     """A build of a library's vectors, and what they were made with."""
 
@@ -169,11 +181,14 @@ class Build:
 
 @dataclass(frozen=True, slots=True)
 class VectorRows:
-    """Stored vectors of live chunks, in chunk order."""
+    """Stored vectors of live chunks with what filters ask of them, in chunk order."""
 
     chunk_ids: list[int]
     rows: FloatArray
     """float32 `[n, dim]`, norm 1."""
+    facts: list[tuple[int, str]]
+    """The key of each row's document, and its section."""
+    documents: list[DocumentFacts]
 
 
 # Keep counters, duplicates and changes true in every catalog transaction.

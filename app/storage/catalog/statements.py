@@ -55,6 +55,8 @@ ORDERS = {"id": "d.doc", "longest": "d.characters DESC, d.doc", "linked": "d.lin
 
 _LIVE = "documents d ON d.doc = c.doc AND d.revision = c.revision AND d.state = 'live'"
 _CHUNK_OF_VECTOR = f"chunks c ON c.chunk_id = v.key & {(1 << BUILD_SHIFT) - 1}"
+_WITH_FACTS = "SELECT c.chunk_id, v.vector, c.doc, c.section, d.doc_id, d.type, d.year,"
+_WITH_FACTS += " d.author_keys FROM "
 
 
 class SqlDialect(ABC):
@@ -130,24 +132,21 @@ class SqlDialect(ABC):
             f" AND d.doc IN (SELECT l.doc FROM labels l WHERE l.library = {mark} AND {{}})"
         )
         """The same for all documents of a library; its value stands first."""
-        vectors_of = f"SELECT c.chunk_id, v.vector FROM {live_vectors} WHERE "
+        vectors_of = f"{_WITH_FACTS}{live_vectors} WHERE "
         self.VECTORS_OF = f"{vectors_of} v.key IN (SELECT {number} | {value} FROM {self.items})"
-        """Chunk ids and vectors; values: build << 40, ids. VECTORS_END follows."""
+        """Vectors with what filters ask; values: build << 40, ids. VECTORS_END follows."""
         self.VECTORS_BETWEEN = f"{vectors_of} {between}"
         """The same of keys between two values. VECTORS_END follows."""
         self.LIMIT = f" LIMIT {mark}"
         """The end of a query; value: at most this many."""
         self.VECTORS_END = f" ORDER BY v.key{self.LIMIT}"
         """The order by key, and LIMIT."""
-        documents = f"documents d {join} chunks c ON c.doc = d.doc AND c.revision = d.revision"
-        live = f"WHERE d.library = {mark} AND d.state = 'live' AND "
         self.FILTERED_VECTORS = (
-            f"SELECT c.chunk_id, v.vector FROM {documents}"
-            f" {join} vectors v ON v.key = {number} | c.chunk_id {live}"
+            f"{_WITH_FACTS}documents d {join} chunks c ON c.doc = d.doc AND c.revision = d.revision"
+            f" {join} vectors v ON v.key = {number} | c.chunk_id WHERE d.library = {mark} AND"
+            " d.state = 'live' AND "
         )
         """The same, documents first; values: build << 40, library. Conditions of FILTERS follow."""
-        self.FILTERED = f"SELECT c.chunk_id FROM {documents} {live}"
-        """Ids of live chunks, documents first; value: library. Conditions of FILTERS follow."""
         self.VECTOR_IDS = f"SELECT c.chunk_id FROM {live_vectors} WHERE {between}"
         """Ids of live chunks with a vector; values: keys that it lies between."""
         self.COUNT_VECTORS = f"SELECT count(*) FROM {live_vectors} WHERE {between}"

@@ -1,12 +1,12 @@
-"""Search exact nearest neighbours in memory among the catalog's rows, or those that it filters."""
+"""Search exact nearest neighbours in memory: the catalog's rows, with what filters ask of them."""
 
 from __future__ import annotations
 
 import logging
+import sys
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ from app.core.types import Filters, FloatArray, Scored
 from app.core.vectors import cosine_distances, nearest
 from app.storage.catalog.changes import Change
 from app.storage.catalog.reading import CatalogLoader
-from app.storage.catalog.rows import Build, IdArray, VectorRows
+from app.storage.catalog.rows import Build, DocumentFacts, IdArray, VectorRows, author_key
 from app.storage.catalog.schema import pieces
 from app.storage.follow import Follower
 
@@ -27,7 +27,7 @@ rows of 384 numbers)."""
 
 MASKS_KEPT = 16
 """Filters whose masks are remembered until the rows change: a person asks several questions
-under one filter. The catalog takes some 30 ms to name the chunks of half of 100,000."""
+under one filter."""
 
 COMPACT_ABOVE = 0.25
 """Share of dead rows at which the rows are copied without them."""
@@ -41,23 +41,22 @@ class _View:
     ids: IdArray
     alive: Mask
     dead: int
-    masks: dict[Filters, Mask] = field(default_factory=dict)
-    """Which rows meet filters: bool `[rows]`."""
 
 
 class VectorCache:
     """One build's vectors; reads are concurrent, writes are serialised by the owner."""
 
-    def __init__(
-        self,
-        dimension: int,
-        capacity: int = 0,
-        filtered: Callable[[Filters], Sequence[int]] = lambda _: (),
-    ) -> None:
-        """Make room for `capacity` rows; `filtered` returns the chunks that meet filters."""
+    def __init__(self, dimension: int, capacity: int = 0) -> None:
         self.dimension = dimension
-        self._filtered = filtered
         self._lock = threading.RLock()
+        self._masks: dict[Filters, Mask] = {}
+        self._documents: dict[int, int] = {}
+        """Where in `_facts` a document is."""
+        self._facts: list[DocumentFacts] = []
+        self._sections: dict[str, int] = {}
+        self._row_document = np.empty(0, np.int32)
+        """Of each row, where in `_facts` its document is."""
+        self._row_section = np.empty(0, np.int32)
         self._positions: dict[int, int] = {}
         self._rows = np.empty((capacity, dimension), np.float32)
         self._view = _View(self._rows[:0], np.empty(0, np.int64), np.empty(0, np.bool_), 0)
@@ -74,8 +73,9 @@ class VectorCache:
 
     def search(self, query: FloatArray, k: int, filters: Filters | None = None) -> list[Scored]:
         """Return up to k rows by cosine distance, ascending; exact, ties by chunk id."""
-        view = self._view
-        mask = self._mask(view, filters) if filters else None
+        with self._lock:
+            view = self._view
+            mask = self._mask(filters) if filters else None
         if mask is None:
             mask = view.alive if view.dead else None
         selected = len(view.ids) if mask is None else int(np.count_nonzero(mask))
@@ -92,14 +92,26 @@ class VectorCache:
             chosen, distances = nearest(query, view.rows, view.ids, min(k, selected), about)
         return list(map(Scored, view.ids[chosen].tolist(), distances.tolist()))
 
-    def _mask(self, view: _View, filters: Filters) -> Mask:
-        mask = view.masks.get(filters)
+    def _mask(self, filters: Filters) -> Mask:
+        mask = self._masks.get(filters)
         if mask is None:
-            found = np.array(self._filtered(filters), np.int64)
-            mask = np.isin(view.ids, found) & view.alive
-            if len(view.masks) >= MASKS_KEPT:
-                view.masks.clear()
-            view.masks[filters] = mask
+            mask = self._matching(filters) & self._view.alive
+            if len(self._masks) >= MASKS_KEPT:
+                self._masks.pop(next(iter(self._masks)))
+            self._masks[filters] = mask
+        return mask
+
+    def _matching(self, filters: Filters) -> Mask:
+        """Return which rows meet every condition: bool `[rows]`."""
+        mask = np.ones(len(self._row_document), np.bool_)
+        if filters.sections:
+            wanted = [self._sections[name] for name in filters.sections if name in self._sections]
+            mask &= np.isin(self._row_section, wanted)
+        for holds in _conditions(filters):
+            met = np.fromiter(map(holds, self._facts), np.bool_, len(self._facts))
+            # One extra entry for rows whose document is gone: index -1 reads it, and it never
+            # matches.
+            mask &= np.append(met, np.False_)[self._row_document]
         return mask
 
     def fetch(self, chunk_ids: Sequence[int]) -> dict[int, FloatArray]:
@@ -115,13 +127,21 @@ class VectorCache:
 
     # --- write
 
-    def filter_again(self) -> None:
-        """Let filters be asked again: what they ask of documents was corrected."""
+    def describe(self, documents: Sequence[DocumentFacts]) -> None:
+        """Set what filters ask of documents."""
         with self._lock:
-            self._view = replace(self._view, masks={})
+            for facts in documents:
+                at = self._documents.setdefault(facts.doc, len(self._facts))
+                self._facts[at : at + 1] = [facts]
+            self._masks = {}
 
-    def put(self, chunk_ids: Sequence[int], rows: FloatArray) -> None:
-        """Append rows, float32 `[n, dimension]`; a chunk that was here is replaced."""
+    def put(
+        self, chunk_ids: Sequence[int], rows: FloatArray, facts: Sequence[tuple[int, str]]
+    ) -> None:
+        """Append rows, float32 `[n, dimension]`; a chunk that was here is replaced.
+
+        Their facts are the keys of documents that were described, and sections.
+        """
         ids = np.asarray(chunk_ids, np.int64)
         with self._lock:
             self.hide(chunk_ids)
@@ -133,6 +153,10 @@ class VectorCache:
                 larger[:n] = self._view.rows
                 self._rows = larger
             self._rows[n:total] = rows
+            of = [self._documents.get(doc, -1) for doc, _ in facts]
+            within = [self._sections.setdefault(name, len(self._sections)) for _, name in facts]
+            self._row_document = np.concatenate([self._row_document, np.array(of, np.int32)])
+            self._row_section = np.concatenate([self._row_section, np.array(within, np.int32)])
             self._positions.update(zip(ids.tolist(), range(n, total), strict=True))
             self._view = _View(
                 self._rows[:total],
@@ -140,6 +164,7 @@ class VectorCache:
                 np.concatenate([self._view.alive, np.ones(len(ids), np.bool_)]),
                 self._view.dead,
             )
+            self._masks = {}
 
     def hide(self, chunk_ids: Sequence[int]) -> None:
         """Stop finding rows; unknown ids are fine."""
@@ -154,6 +179,7 @@ class VectorCache:
                 alive = view.alive.copy()
                 alive[gone] = False
                 self._view = _View(view.rows, view.ids, alive, view.dead + len(gone))
+                self._masks = {}
 
     def compact(self, *, above: float = COMPACT_ABOVE) -> None:
         """Copy the rows without the dead ones, when more than this share of them is dead."""
@@ -162,8 +188,27 @@ class VectorCache:
                 return
             keep = np.flatnonzero(self._view.alive)
             self._rows, ids = np.array(self._view.rows[keep]), self._view.ids[keep]
+            self._row_document = self._row_document[keep]
+            self._row_section = self._row_section[keep]
             self._positions = {chunk_id: at for at, chunk_id in enumerate(ids.tolist())}
             self._view = _View(self._rows, ids, np.ones(len(ids), np.bool_), 0)
+            self._masks = {}
+
+
+def _conditions(filters: Filters) -> Iterator[Callable[[DocumentFacts], bool]]:
+    """Yield what filters ask of a document."""
+    if filters.doc_ids:
+        ids = set(filters.doc_ids)
+        yield lambda facts: facts.doc_id in ids
+    if filters.types:
+        kinds = set(filters.types)
+        yield lambda facts: facts.type in kinds
+    if filters.year_from is not None or filters.year_to is not None:
+        low = -sys.maxsize if filters.year_from is None else filters.year_from
+        high = sys.maxsize if filters.year_to is None else filters.year_to
+        yield lambda facts: facts.year is not None and low <= facts.year <= high
+    if name := author_key(filters.author or ""):
+        yield lambda facts: name in facts.author_keys
 
 
 # Fill a cache from the catalog and keep it in step.
@@ -223,9 +268,7 @@ class CachedBuild:
     def read(self) -> VectorCache:
         """Read the vectors, for `cache`, while others write."""
         limit = self._limit()
-        capacity = min(limit, self._loader.embedded(self.build))
-        filtered = partial(self._loader.filtered, self._library)
-        cache = VectorCache(self.build.dimension, capacity, filtered)
+        cache = VectorCache(self.build.dimension, min(limit, self._loader.embedded(self.build)))
         for stored in self._loader.all_vectors(self.build, LOAD_BATCH):
             _add(cache, stored, limit)
             if cache.count >= limit:
@@ -253,7 +296,7 @@ class CachedBuild:
         limit = self._limit()
         for change in changes:
             if change.kind == "correct":
-                cache.filter_again()
+                cache.describe(self._loader.document_facts(change.doc))
                 continue
             for ids in pieces(change.ids, LOAD_BATCH):
                 stored = self._loader.vectors(self.build, ids)
@@ -283,4 +326,5 @@ class CachedBuild:
 
 def _add(cache: VectorCache, stored: VectorRows, limit: int) -> None:
     room = max(0, limit - cache.count)
-    cache.put(stored.chunk_ids[:room], stored.rows[:room])
+    cache.describe(stored.documents)
+    cache.put(stored.chunk_ids[:room], stored.rows[:room], stored.facts[:room])

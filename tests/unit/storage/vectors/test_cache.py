@@ -7,6 +7,7 @@ import pytest
 
 from app.core.types import Filters, FloatArray
 from app.core.vectors import cosine_distances, l2_normalise
+from app.storage.catalog.rows import DocumentFacts
 from app.storage.vectors.cache import VectorCache
 
 DIMENSION = 33
@@ -16,17 +17,16 @@ def random_rows(n: int, seed: int) -> FloatArray:
     return l2_normalise(np.random.default_rng(seed).normal(size=(n, DIMENSION)))
 
 
-def of_years(filters: Filters) -> list[int]:
-    """The chunks that the catalog has of these years: chunk n is of a document of 2000 + n % 10."""
-    last = filters.year_to or 0
-    return [i for i in range(1000) if 2000 + i % 10 <= last]
-
-
 def filled(rows: FloatArray, capacity: int = 0) -> VectorCache:
-    cache = VectorCache(DIMENSION, capacity, of_years)
+    cache = VectorCache(DIMENSION, capacity)
+    cache.describe([DocumentFacts(doc, f"d{doc}", "text", 2000 + doc, "") for doc in range(10)])
     for at in range(0, len(rows), 128):
         block = rows[at : at + 128]
-        cache.put(range(at, at + len(block)), block)
+        cache.put(
+            range(at, at + len(block)),
+            block,
+            [(i % 10, "body") for i in range(at, at + len(block))],
+        )
     return cache
 
 
@@ -65,7 +65,7 @@ def test_filters_are_met_before_and_after_rows_are_copied(years: int) -> None:
 def test_a_row_that_is_put_again_is_replaced() -> None:
     rows = random_rows(6, 1)
     cache = filled(rows[:5])
-    cache.put([2], rows[5:])
+    cache.put([2], rows[5:], [(2, "body")])
     assert cache.count == 5
     assert cache.search(rows[5], 1)[0].chunk_id == 2
     assert cache.search(rows[2], 1)[0].score > 0.01
@@ -76,7 +76,7 @@ def test_a_reader_keeps_its_rows_while_others_are_put() -> None:
     rows = random_rows(400, 2)
     cache = filled(rows[:100], capacity=400)
     before = cache.fetch(list(range(100)))
-    cache.put(range(100, 400), rows[100:])
+    cache.put(range(100, 400), rows[100:], [(0, "body")] * 300)
     cache.hide(list(range(100)))
     cache.compact(above=0.0)
     for chunk_id, row in before.items():
@@ -86,14 +86,3 @@ def test_a_reader_keeps_its_rows_while_others_are_put() -> None:
 def test_an_empty_cache_finds_nothing() -> None:
     assert VectorCache(DIMENSION).search(l2_normalise(np.ones(DIMENSION)), 5) == []
     assert filled(random_rows(5, 1)).search(l2_normalise(np.ones(DIMENSION)), 0) == []
-
-
-def test_filters_are_asked_again_after_a_correction() -> None:
-    rows, query, found = random_rows(20, 4), l2_normalise(np.ones(DIMENSION)), [3]
-    cache, filters = VectorCache(DIMENSION, 0, lambda _: found), Filters(year_to=2000)
-    cache.put(range(20), rows)
-    assert [hit.chunk_id for hit in cache.search(query, 5, filters)] == [3]
-    found[:] = [7]
-    assert [hit.chunk_id for hit in cache.search(query, 5, filters)] == [3]
-    cache.filter_again()
-    assert [hit.chunk_id for hit in cache.search(query, 5, filters)] == [7]
