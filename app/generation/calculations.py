@@ -115,8 +115,12 @@ _WRITTEN_YEAR = re.compile(r"\b(?:20\d\d/|F(?:Y|iscal ?)?[ '\u2019]?)(?:20)?(\d\
 of a note."""
 _HOW_MANY = re.compile(r"\bhow many (?:different |distinct )?(?P<what>.+)", re.IGNORECASE)
 _NUMBER_OF_YEARS = re.compile(r"\b(?:\d|two|three|four|five) (?:fiscal )?years\b", re.IGNORECASE)
-_MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
-_DAY = re.compile(rf"\b{_MONTH} ?\d{{1,2}}\b,?|\b\d{{1,2}}\.? {_MONTH}\b")
+_DAY = re.compile(
+    r"\b(?:January|February|March|April|May|June|July|August|September|October|November|December)"
+    r" ?\d{1,2}\b,?"
+)
+_ASIDE = re.compile(r"(?<=\w)\s*\([^()]*\)")
+"""Behind a label: its unit or date."""
 _FIGURE = re.compile(
     r"[^\w(+\-\u2212]{0,3}(?:[A-Z]{0,3}[$\u20ac\u00a3\u00a5]\s*)?(?P<open>\()?\s*"
     r"(?P<minus>[-\u2212])?\s*[$\u20ac\u00a3\u00a5]?\s*"
@@ -438,7 +442,7 @@ class _Asked:
         )
 
     def column_is_named(self, words: frozenset[str], cell: Cell) -> bool:
-        own = self.telling(cell.column)
+        own = self.telling(_ASIDE.sub("", cell.column))
         return bool(own) and self.weight(own & words) / self.weight(own) >= _LEAST_NAMED
 
     def best(

@@ -59,6 +59,11 @@ id: 2 | guest: Bo | town: Bergen | age: 41 | nights: 2
 id: 3 | guest: Cai | town: Oslo | age: 50 | nights: 1
 id: 4 | guest: Ida | town: Bergen | age: 77 | nights: 7"""
 
+TOWNS = """Arms: - | Town: Berg | Inhabitants (31 December 2017): 823 | Area in km\u00b2: 3.74
+Arms: - | Town: Goldach | Inhabitants (31 December 2017): 9,200 | Area in km\u00b2: 4.6
+Arms: - | Town: Rorschach | Inhabitants (31 December 2017): 9,400 | Area in km\u00b2: 1.8
+Arms: - | Town: Total (3) | Inhabitants (31 December 2017): 19,423 | Area in km\u00b2: 10.2"""
+
 STOCK = """sku: A-100 | product: Hex bolt M8 | warehouse: Lyon | units: 5400 | unit_price_eur: 0.12
 sku: A-101 | product: Hex bolt M10 | warehouse: Lyon | units: 2100 | unit_price_eur: 0.19
 sku: B-200 | product: Cordless drill | warehouse: Ghent | units: 87 | unit_price_eur: 129.00
@@ -141,6 +146,9 @@ sku: D-400 | product: Workbench | warehouse: Porto | units: 12 | unit_price_eur:
         ("What is the total amount of the cancelled orders in Turin?", ORDERS,
          "60", "10 + 50"),
         ("How many orders are open?", ORDERS, "2", ""),
+        ("What was the change in the amount at 31 December?",
+         "At 31 December | 2019 $ million: 2.0 | 2018 $ million: 2.3", "-0.3", "2.0 - 2.3"),
+        ("What are the 2 towns with the most inhabitants?", TOWNS, "Rorschach, Goldach", ""),
         ("How many guests come from Oslo?", GUESTS, "2", ""),
         ("What is the average age of the guests from Oslo?", GUESTS, "40", "(30 + 50) / 2"),
         ("Who is the oldest guest?", GUESTS, "Ida", ""),
