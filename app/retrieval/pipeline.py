@@ -129,6 +129,7 @@ class Retriever:
         fusion = request.fusion or self._options.fusion
         self._reranking.arm(request)
         asked = request.text
+        request = replace(request, fusion=fusion)
         request, vector, code, unknown = self._embedded(request, trace)
         with self._catalog.moment():
             pool = self._pool(request, vector, code, unknown, k, trace)

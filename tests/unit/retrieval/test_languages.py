@@ -54,6 +54,9 @@ def test_who_asks_for_vectors_gets_them(stock: Shelve) -> None:
     stocked = stock([written(GERMAN, "de", "de")])
     found = asked(stocked, "Wer eroberte die Burg in England?", fusion="dense")
     assert found.hits[0].signals.dense is not None
+    by_setting = stocked.retriever(fusion="dense")
+    request = SearchRequest("Wer eroberte die Burg in England?", Library.PAPERS, keep_weak=True)
+    assert by_setting.retrieve(request, Trace()).hits[0].signals.dense is not None
 
 
 def test_english_has_both_legs_and_no_notice(stock: Shelve) -> None:
