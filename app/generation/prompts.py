@@ -189,7 +189,9 @@ def _read(kind: type[_Read], path: Path, fields: frozenset[str]) -> _Read:
     except UnicodeDecodeError as exc:
         raise InvalidInput(f"{path.name}: not UTF-8; save it as UTF-8") from exc
     except ValidationError as exc:
-        found = exc.errors()[0]
+        faults = exc.errors()
+        mistyped = (one for one in faults if one["type"] == "extra_forbidden")
+        found = next(mistyped, faults[0])  # it tells more than the key that is missing therefore
         key = ".".join(str(step) for step in found["loc"] if step != "[key]") or "the file"
         said = fault_in_words(found["type"], found.get("ctx", {}), found["msg"])
         got = f"; got {found['input']!r:.80}"

@@ -187,6 +187,7 @@ def test_an_overlay_replaces_a_file(tmp_path: Path) -> None:
             r"hyde\.yml: max_tokens must be .*0",
         ),
         ("hyde.yml", "- a\n- b", r"hyde\.yml: the file must be an object"),
+        ("rewrite.yml", "mood: cheerful", r"rewrite\.yml: mood.*; expected some of .*'parts'"),
         ("hyde.yml", "a: [", r"hyde\.yml: not readable as YAML"),
         (
             "general.yml",
