@@ -205,7 +205,8 @@ def test_a_store_that_is_damaged_while_nobody_looks_is_moved_aside_and_filled_ag
     name: str,
     damage: Callable[[bytearray], None],
 ) -> None:
-    monkeypatch.setattr("app.storage.vectors.chroma.OPEN_S", 10)
+    if damage is _miscount:
+        monkeypatch.setattr("app.storage.vectors.chroma.OPEN_S", 20)
     with IndexStore(uncached, vector_store="foreground") as store:
         ids = write(store, "a.txt", 520, seed=1) + write(store, "b.txt", 520, seed=2)
     damaged = next(uncached.chroma_dir.rglob(name))
