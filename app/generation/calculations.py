@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Literal, NamedTuple
@@ -194,12 +194,16 @@ class Figure(NamedTuple):
     is_percent: bool
 
 
+_NO_FIGURE = Figure(Decimal(), "", is_percent=False)
+
+
 @dataclass(frozen=True, slots=True)
 class Cell:
     """A figure with what names it."""
 
     row: str
     column: str
+    """Empty for a row that has no figure: it counts as a record."""
     figure: Figure
     source: Candidate
     tokens: frozenset[str]
@@ -311,7 +315,7 @@ def cells_of(lines: Sequence[Line]) -> list[Cell]:
         texts = tuple((label, text) for label, _, text in cut if label and text in names)
         kind = frozenset(tokenise(" ".join(label for label, _ in texts)))
         around = group | kind | line.source.above_tokens | above[table]
-        for label, figure in figures:
+        for label, figure in figures or [("", _NO_FIGURE)]:
             of_column = frozenset(tokenise(_with_years(label)))
             both = of_row | of_column
             cells.append(
@@ -400,7 +404,10 @@ class _Asked:
     """A question with the cells that could be meant."""
 
     def __init__(self, question: str, operation: Operation, cells: Sequence[Cell]) -> None:
-        self.text, self.operation, self.cells = question, operation, cells
+        self.text, self.operation = question, operation
+        self.cells = [cell for cell in cells if cell.column]
+        self.records = list({cell.source.key: cell for cell in cells if cell.texts}.values())
+        """One cell of each record."""
         self.years = _years(question, operation)
         held: Counter[str] = Counter(token for cell in cells for token in cell.tokens)
         self._rarity: Mapping[str, float] = {
@@ -518,19 +525,20 @@ class _Asked:
 
     def column_of(self, cell: Cell) -> list[Cell]:
         """Return the figures of a column in the rows that are meant, sums of others left out."""
-        same = (one for one in self.cells if one.place == cell.place)
-        return self.meant([one for one in same if not one.row_tokens & _TOTALS])
+        return self.meant([one for one in self.cells if one.place == cell.place])
 
     def meant(self, cells: Sequence[Cell]) -> list[Cell]:
         """Return the cells of the records that the words tell apart; of all where they tell none.
 
-        None when no record has all of the words, unless the question names several things.
+        None when no record has all of the words, unless the question names several things. Rows
+        that sum others are left out.
         """
+        cells = [cell for cell in cells if not _sums_others(cell)]
         words = self.words.union(self.years)
         said = [words & cell.row_tokens if cell.texts else frozenset() for cell in cells]
         telling = frozenset[str]().union(*said) - frozenset.intersection(*said) if said else None
         if not telling:
-            return list(cells)
+            return cells
         most = max(len(words & telling) for words in said)
         if most < len(telling) and not _AND.search(self.text):
             return []
@@ -751,12 +759,10 @@ def _extreme_record(
 def _most_records(asked: _Asked) -> Calculation | None:
     """Return which value of a column of text the most or the fewest records have."""
     match = _SUMMED.search(asked.text)
-    after = tokenise(asked.text[match.end() :])[:1] if match else []
-    for cell in asked.cells:
-        counted = [label for label, _ in cell.texts if tokenise(label) == after]
-        label = asked.asked_of(cell) if counted else ""
-        line = asked.column_of(cell) if label not in ("", *counted) else []
-        if not line or not _told_by(asked, line):
+    counted = tokenise(asked.text[match.end() :]) if match else []
+    for line in _records_of(asked, counted):
+        label = asked.asked_of(line[0])
+        if not label or _begins(counted, label):
             continue
         groups: dict[str, list[Cell]] = {}
         for one in line:
@@ -773,26 +779,43 @@ def _number(asked: _Asked) -> Calculation | None:
     """Return how many records are meant, or the sum of their column that is asked for."""
     match = _HOW_MANY.search(asked.text)
     what = tokenise(match["what"]) if match else []
-
-    def is_named(label: str) -> bool:
-        own = tokenise(label)
-        return bool(own) and what[: len(own)] == own
-
-    records = [cell for cell in asked.cells if cell.texts]
-    for cell in records:
-        if is_named(cell.column):
-            line = asked.column_of(cell)
-            if len(line) < 2 or not _told_by(asked, line):
-                continue
+    columns = {cell.place: cell for cell in asked.cells if cell.texts}
+    for cell in columns.values():
+        line = asked.column_of(cell) if _begins(what, cell.column) else []
+        if len(line) > 1 and _told_by(asked, line):
             total = sum((one.figure.value for one in line), Decimal())
             return Calculation(_shown(total), _sum_of(line), tuple(line))
-        if (label := next((label for label, _ in cell.texts if is_named(label)), None)) is None:
-            continue
-        line = asked.column_of(cell)
-        if line and _told_by(asked, line):
-            values = dict.fromkeys(dict(one.texts).get(label, "") for one in line)
-            return Calculation(str(len(values)), "", tuple(line))
+    for line in _records_of(asked, what):
+        texts = [(label, text) for one in line for label, text in one.texts]
+        values = {text for label, text in texts if _begins(what, label)}
+        return Calculation(str(len(values)), "", tuple(line))
     return None
+
+
+def _records_of(asked: _Asked, what: Sequence[str]) -> Iterator[list[Cell]]:
+    """Yield the records that are meant of each table where a label is what is counted."""
+    tables: dict[int, list[Cell]] = {}
+    for cell in asked.records:
+        tables.setdefault(cell.table, []).append(cell)
+    for cells in tables.values():
+        labels = dict.fromkeys(label for cell in cells for label, _ in cell.texts)
+        line = asked.meant(cells) if any(_begins(what, label) for label in labels) else []
+        if line and _told_by(asked, line):
+            yield line
+
+
+def _begins(what: Sequence[str], label: str) -> bool:
+    """Return whether stemmed words begin with those of a label."""
+    own = tokenise(label)
+    return bool(own) and what[: len(own)] == own
+
+
+def _sums_others(cell: Cell) -> bool:
+    """Return whether a row is a total: of a record, a text begins or ends so."""
+    if not cell.texts:
+        return bool(cell.row_tokens & _TOTALS)
+    ends = [own[at] for _, text in cell.texts if (own := tokenise(text)) for at in (0, -1)]
+    return not {"total", "subtot"}.isdisjoint(ends)
 
 
 def _told_by(asked: _Asked, cells: Sequence[Cell]) -> bool:

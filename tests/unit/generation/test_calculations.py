@@ -64,6 +64,12 @@ Arms: - | Town: Goldach | Inhabitants (31 December 2017): 9,200 | Area in km\u00
 Arms: - | Town: Rorschach | Inhabitants (31 December 2017): 9,400 | Area in km\u00b2: 1.8
 Arms: - | Town: Total (3) | Inhabitants (31 December 2017): 19,423 | Area in km\u00b2: 10.2"""
 
+NETS = """Net: Net A | Port: Oslo | Metres: 10
+Net: Overall net | Port: Oslo | Metres: 20
+Net: Net B | Port: Bergen | Metres: 30
+Net: Net C | Port: Bergen | Metres: lost
+Net: Total (4) | Port: all | Metres: 60"""
+
 STOCK = """sku: A-100 | product: Hex bolt M8 | warehouse: Lyon | units: 5400 | unit_price_eur: 0.12
 sku: A-101 | product: Hex bolt M10 | warehouse: Lyon | units: 2100 | unit_price_eur: 0.19
 sku: B-200 | product: Cordless drill | warehouse: Ghent | units: 87 | unit_price_eur: 129.00
@@ -148,6 +154,10 @@ sku: D-400 | product: Workbench | warehouse: Porto | units: 12 | unit_price_eur:
         ("How many orders are open?", ORDERS, "2", ""),
         ("What was the change in the amount at 31 December?",
          "At 31 December | 2019 $ million: 2.0 | 2018 $ million: 2.3", "-0.3", "2.0 - 2.3"),
+        ("How many nets are in Bergen?", NETS, "2", ""),
+        ("How many nets are there?", NETS, "4", ""),
+        ("What is the sum of the metres?", NETS, "60", "10 + 20 + 30"),
+        ("Which port has the most nets?", NETS, "Oslo, Bergen: 2", ""),
         ("What are the 2 towns with the most inhabitants?", TOWNS, "Rorschach, Goldach", ""),
         ("How many guests come from Oslo?", GUESTS, "2", ""),
         ("What is the average age of the guests from Oslo?", GUESTS, "40", "(30 + 50) / 2"),
@@ -182,6 +192,7 @@ def test_a_result_names_its_cells(question: str, text: str, result: str, formula
         ("What is the sum of the units of drills in Lyon?", STOCK),
         ("How many hammers are in Lyon?", STOCK),
         ("How many drills are in Lyon?", STOCK),
+        ("How many products are in Madrid?", STOCK),
         ("How many units of the workbench are in Porto?", STOCK),  # one row's
         ("How many bolts are in Lyon?", STOCK),
         ("Which product is the heaviest?", STOCK),
