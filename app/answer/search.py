@@ -114,9 +114,9 @@ class Search:
             self._found[text, passage] = found
         return self._found[text, passage]
 
-    def weak(self, text: str) -> Retrieval:
+    def weak(self, text: str, top_k: int | None = None) -> Retrieval:
         """Search for a text and keep what the cutoff would drop."""
-        question = replace(self.question, retrieve_only=True)
+        question = replace(self.question, retrieve_only=True, top_k=top_k or self.question.top_k)
         return replace(self, question=question, together={}, _found={})(text)
 
     def spelt(self, text: str) -> str:

@@ -21,7 +21,7 @@ from app.core.errors import (
     ProviderUnreachable,
     Unreadable,
 )
-from app.core.ports import Embedder, Generator, Reranker
+from app.core.ports import Embedder, Generator, Reader, Reranker
 from app.core.types import (
     EmbeddingState,
     Fingerprint,
@@ -38,6 +38,7 @@ from app.generation.quoting import ExtractiveGenerator
 from app.models.chosen_host import ChosenHost
 from app.models.embedding import RememberedEncoder, TimelyEmbedder
 from app.models.minilm import MiniLmEmbedder
+
 from app.models.multilingual import CURE, MultilingualEmbedder, is_installed
 from app.models.ollama import (
     InstalledModel,
@@ -57,6 +58,7 @@ from app.models.options import (
     HostedOptions,
     ProviderOptions,
 )
+from app.models.reader import MiniLmReader
 from app.models.retries import CallSlots
 from app.models.selection import (
     NO_PREFERENCES,
@@ -97,8 +99,16 @@ class EmbeddedModels:
         """Quotes the best supporting sentences; always there."""
         return self._once(
             ExtractiveGenerator,
-            lambda: ExtractiveGenerator(RememberedEncoder(self.sentence_embedder)),
+            lambda: ExtractiveGenerator(RememberedEncoder(self.sentence_embedder), self.reader),
         )
+
+    @property
+    def reader(self) -> Reader | None:
+        """Reads sentences beside a question; None where READER is false."""
+        if not self._options.reader:
+            return None
+        threads = self._options.model_threads
+        return self._once(MiniLmReader, lambda: MiniLmReader(threads=threads))
 
     @property
     def sentence_embedder(self) -> MiniLmEmbedder:

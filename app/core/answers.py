@@ -351,6 +351,23 @@ class Quote:
 
 
 @dataclass(frozen=True, slots=True)
+class Nearest:
+    """A place of a document that comes nearest to a question that was refused."""
+
+    passage: Passage
+    start: int
+    """First character, in the document."""
+    end: int
+    """One past the last."""
+
+    @property
+    def quote(self) -> str:
+        """The document's own characters."""
+        chunk = self.passage.chunk
+        return chunk.text[self.start - chunk.start : self.end - chunk.start]
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """The outcome of a question. Abstained answers carry no evidence."""
 
@@ -377,6 +394,8 @@ class Answer:
     quoted."""
     model_text: str | None = None
     """What is kept of a model's own words; None where no model spoke."""
+    nearest: tuple[Nearest, ...] = ()
+    """Places that come nearest, best first, where the question was refused; no part of an answer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,6 +106,17 @@ class Reranker(Protocol):
         """Return one raw logit per text, higher is better."""
 
 
+class Reader(Protocol):
+    """A question and a unit of a document read together: a sentence, a row, an item of a list."""
+
+    @property
+    def name(self) -> str:
+        """Model name for reports."""
+
+    def answers(self, question: str, units: Sequence[str]) -> list[float]:
+        """Return one logit per unit: the higher, the likelier it answers."""
+
+
 class Parser(Protocol):
     """Bytes to text with structure."""
 

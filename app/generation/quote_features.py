@@ -271,7 +271,7 @@ def sentence_vectors(
         asked.share(around(candidate, by_key)) + 1.0 / (1 + candidate.item.n) for candidate in found
     ]
     chosen = [int(row) for row in np.argsort(-np.asarray(promise), kind="stable")[:MAX_EMBEDDED]]
-    texts = [_in_place(found[row]) for row in chosen]
+    texts = [in_place(found[row]) for row in chosen]
     fits = [count <= encoder.identity.max_tokens for count in encoder.count_tokens(texts)]
     rows = [row for row, fit in zip(chosen, fits, strict=True) if fit]
     if not rows:
@@ -287,7 +287,7 @@ def sentence_vectors(
     return Vectors(vectors, code.vector, cosines, of_words)
 
 
-def _in_place(candidate: Candidate) -> str:
+def in_place(candidate: Candidate) -> str:
     """Return a sentence behind what it belongs to."""
     title = candidate.item.hit.passage.document.title
     return " ".join(filter(None, (f"{title}:", candidate.above, candidate.text)))

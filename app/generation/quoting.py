@@ -19,7 +19,7 @@ import numpy as np
 
 from app.core.cancel import CancelToken
 from app.core.languages import DEFAULT
-from app.core.ports import PassageEncoder
+from app.core.ports import PassageEncoder, Reader
 from app.core.text import function_words, tokenise
 from app.core.types import Citation, Evidence, Prompt, Sentence, Token
 from app.generation.candidates import NUMBERED, Candidate, candidates, quotable, rendered
@@ -32,6 +32,7 @@ from app.generation.quote_features import (
     Vectors,
     candidate_weights,
     feature_rows,
+    in_place,
     lead_of,
     sentence_vectors,
     speaks_of_it,
@@ -128,13 +129,24 @@ def by_title(question: str, evidence: Sequence[Evidence]) -> str:
     return question
 
 
+_READER_WEIGHT = 0.5
+"""Log-odds of the ranking for one logit of the reader."""
+MOST_READ = 24
+"""Candidates that the reader reads for one question, the likeliest by words and vectors."""
+MOST_NEAREST = 3
+
+
 class ExtractiveGenerator:
-    """Answers with quoted sentences; needs no model, an encoder of sentences helps."""
+    """Answers with quoted sentences; an encoder of sentences and a reader of pairs help."""
 
     def __init__(
-        self, encoder: PassageEncoder | None = None, model: ExtractiveModel | None = None
+        self,
+        encoder: PassageEncoder | None = None,
+        reader: Reader | None = None,
+        model: ExtractiveModel | None = None,
     ) -> None:
         self._encoder = encoder
+        self._reader = reader
         self._model = model or ExtractiveModel.load()
 
     @property
@@ -170,29 +182,61 @@ class ExtractiveGenerator:
         Passages that failed the cutoff and were kept as a fallback for a model are not quoted.
         The room is that of the question unless it is given.
         """
-        found = candidates([item for item in evidence if not item.hit.fallback], question)
+        usable = [item for item in evidence if not item.hit.fallback]
+        found = candidates(usable, question)
         if not found:
             return Selection((), 0.0)
-        question = by_title(question, evidence)
-        model = self._model
+        question, model = by_title(question, evidence), self._model
         weights = candidate_weights(found)
         vectors = sentence_vectors(question, found, weights, self._encoder)
         rows = feature_rows(question, found, weights, vectors)
         weighing = model.with_vectors if vectors else model.words_only
         scores: Floats = rows @ weighing.ranking
-        chosen = choose(question, found, scores, room or room_for(question))
-        if not chosen:
+        room = room or room_for(question)
+        likeliest = choose(question, found, scores, room)
+        if not likeliest:
             return Selection((), 0.0)
-        sufficiency = weighing.probability(question, found, rows, scores, chosen, vectors)
+        # whether there is an answer is told by words and vectors, which one is by the reader
+        sufficiency = weighing.probability(question, found, rows, scores, likeliest, vectors)
         if sufficiency < model.answer_from:
             return Selection((), sufficiency)
-        lead = found[lead_of(found, scores, chosen)]
-        passages = [item.hit.passage for item in evidence if not item.hit.fallback]
+        lead = found[lead_of(found, scores, likeliest)]
+        passages = [item.hit.passage for item in usable]
         if self._encoder and not speaks_of_it(question, lead, passages, self._encoder):
             return Selection((), min(sufficiency, model.answer_from / 2))
+        scores = self._read(question, found, scores)
         order = np.argsort(-scores, kind="stable")
         ranked = tuple(found[row] for row in order if quotable(found[row]))
-        return Selection(chosen, sufficiency, ranked)
+        return Selection(choose(question, found, scores, room), sufficiency, ranked)
+
+    def nearest(self, question: str, evidence: Sequence[Evidence]) -> tuple[Candidate, ...]:
+        """Return at most three sentences, rows or items that come nearest, best first."""
+        found = candidates(evidence, question)
+        question = by_title(question, evidence)
+        weights = candidate_weights(found)
+        vectors = sentence_vectors(question, found, weights, self._encoder)
+        weighing = self._model.with_vectors if vectors else self._model.words_only
+        rows = feature_rows(question, found, weights, vectors)
+        scores = self._read(question, found, rows @ weighing.ranking)
+        chosen: dict[str, Candidate] = {}
+        for row in np.argsort(-scores, kind="stable"):
+            if quotable(found[row]) and len(chosen) < MOST_NEAREST:
+                chosen.setdefault(found[row].text, found[row])
+        return tuple(chosen.values())
+
+    def _read(self, question: str, found: Sequence[Candidate], scores: Floats) -> Floats:
+        """Return the scores with what the reader says of the likeliest; others stay behind them.
+
+        A unit is read behind its title and what it belongs to, so that "it" has something to mean.
+        """
+        order = np.argsort(-scores, kind="stable")
+        rows = [int(row) for row in order if quotable(found[row])][:MOST_READ]
+        if self._reader is None or len(rows) <= 1:
+            return scores
+        logits = self._reader.answers(question, [in_place(found[row]) for row in rows])
+        read = scores + _READER_WEIGHT * min(logits)
+        read[rows] = scores[rows] + _READER_WEIGHT * np.asarray(logits)
+        return read
 
 
 def probability(row: Floats, weights: Floats) -> float:

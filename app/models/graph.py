@@ -18,6 +18,7 @@ from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 import onnx
 import onnxruntime as ort
 from onnx import helper, numpy_helper
@@ -115,10 +116,23 @@ BUILD = "6"
 _FEW = "_few"
 """Ends the names of what belongs to outlier channels."""
 NO_OUTLIERS: Outliers = MappingProxyType({})
+_TABLES = ("word", "position", "token_type")
 _OPSET = 17
 _IR_VERSION = 9
 _FLOAT_DOWN = (0, 1)
 """Layers whose down-projections stay float32 where no outliers are named."""
+
+
+def _rounded(table: FloatArray) -> tuple[npt.NDArray[np.generic], ...]:
+    """Return a table in eight bits, its scale and its zero point.
+
+    One that was read back from such a table comes out as it was.
+    """
+    low, high = min(float(table.min()), 0.0), max(float(table.max()), 0.0)
+    scale = (high - low) / 255 or 1.0
+    zero = round(-low / scale)
+    rounded = np.clip(np.rint(table / scale) + zero, 0, 255).astype(np.uint8)
+    return rounded, np.asarray(scale, dtype=np.float32), np.asarray(zero, dtype=np.uint8)
 
 
 class _Builder:
@@ -131,9 +145,12 @@ class _Builder:
         prefix: str,
         precision: Precision,
         outliers: Outliers,
+        *,
+        small_tables: bool = False,
     ) -> None:
         self._weights, self._shape, self._prefix = weights, shape, prefix
         self._quick, self._outliers = precision == "int8", outliers
+        self._small_tables = small_tables
         self.nodes: list[object] = []
         self.constants: list[object] = []
 
@@ -145,9 +162,7 @@ class _Builder:
                 f"the weights have no tensor {name!r}; expected those of a BERT encoder"
             ) from exc
 
-    def constant(
-        self, name: str, value: FloatArray | np.ndarray[tuple[int, ...], np.dtype[np.int64]]
-    ) -> str:
+    def constant(self, name: str, value: npt.NDArray[np.generic]) -> str:
         self.constants.append(numpy_helper.from_array(np.asarray(value, order="C"), name))
         return name
 
@@ -174,15 +189,13 @@ class _Builder:
 
     def embeddings(self) -> str:
         """Word, position and type embeddings, summed and normalised."""
-        tables = [
-            self.weight(f"embeddings.{kind}_embeddings.weight")
-            for kind in ("word", "position", "token_type")
-        ]
-        norm = [
-            self.weight("embeddings.LayerNorm.weight"),
-            self.weight("embeddings.LayerNorm.bias"),
-        ]
-        inputs = ["input_ids", "token_type_ids", *tables, *norm, "attention_mask"]
+        tables = [f"embeddings.{kind}_embeddings.weight" for kind in _TABLES]
+        norm = [self.weight(f"embeddings.LayerNorm.{kind}") for kind in ("weight", "bias")]
+        if self._small_tables:
+            return self.rounded_embeddings(tables, norm)
+        whole = [self.weight(name) for name in tables]
+        words, places, types = whole
+        inputs = ["input_ids", "token_type_ids", words, places, types, *norm, "attention_mask"]
         outputs = ["hidden_0", "mask_index"]
         self.nodes.append(
             helper.make_node(
@@ -195,6 +208,33 @@ class _Builder:
             )
         )
         return "hidden_0"
+
+    def rounded_embeddings(self, tables: Sequence[str], norm: Sequence[str]) -> str:
+        """Sum rows of tables of eight bits, one scale a table: a quarter of the bytes."""
+        size = self.node("Shape", ["input_ids"], "size", start=1, end=2)
+        zero = self.constant("from", np.array(0, dtype=np.int64))
+        one = self.constant("step", np.array(1, dtype=np.int64))
+        places = self.node("Range", [zero, self.node("Squeeze", [size], "count"), one], "places")
+        rows = []
+        for name, chosen in zip(tables, ("input_ids", places, "token_type_ids"), strict=True):
+            rounded, scale, offset = _rounded(self.raw(self._prefix + name))
+            table = self.constant(name, rounded)
+            few = self.node("Gather", [table, chosen], f"{name}.few", axis=0)
+            held = [
+                few,
+                self.constant(f"{name}.scale", scale),
+                self.constant(f"{name}.zero", offset),
+            ]
+            rows.append(self.node("DequantizeLinear", held, f"{name}.rows"))
+        words, at, types = rows
+        total = self.node("Add", [self.node("Add", [words, types], "word_and_type"), at], "summed")
+        return self.node(
+            "LayerNormalization",
+            [total, *norm],
+            "hidden_0",
+            axis=-1,
+            epsilon=self._shape.epsilon,
+        )
 
     def normalise_sum(self, left: str, right: str, name: str, output: str) -> str:
         """Add LayerNorm(left + bias + right); `name` is the dense layer of `left`."""
@@ -344,7 +384,8 @@ def build_graph(
         2016 (the tanh approximation).
         https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md
     """
-    builder = _Builder(weights, shape, "bert." if head == "classifier" else "", precision, outliers)
+    prefix, small = "bert." if head == "classifier" else "", head != "mean" and precision == "int8"
+    builder = _Builder(weights, shape, prefix, precision, outliers, small_tables=small)
     hidden = builder.embeddings()
     for number in range(shape.layers):
         hidden = builder.layer(hidden, number)
@@ -354,7 +395,9 @@ def build_graph(
     if precision == "fp32":
         return graph
     float_down = [
-        f"encoder.layer.{number}.narrow" for number in _FLOAT_DOWN if number not in outliers
+        f"encoder.layer.{number}.narrow"
+        for number in (() if small else _FLOAT_DOWN)
+        if number not in outliers
     ]
     few = [
         f"encoder.layer.{number}.{part}{_FEW}" for number in outliers for part in ("wide", "narrow")

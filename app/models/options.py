@@ -64,6 +64,8 @@ class ProviderOptions:
     """By provider name."""
     chosen_host_file: Path | None = None
     """Where the host that was chosen on the page is kept."""
+    reader: bool = True
+    """Whether sentences are read beside the question."""
     cross_encoder_dir: Path | None = None
     model_threads: int = 0
     """ONNX Runtime threads; 0: one per core."""

@@ -1,0 +1,1 @@
+"""Train the reader: one small model that reads a question or a claim beside a passage."""

@@ -1,0 +1,194 @@
+"""Turn rows of openly licensed sets into pairs of a question or claim and a short passage.
+
+The product reads sentences, rows and short windows, so that is what is trained: a passage is cut to
+the window that matters, and what stands beside it in the same passage is what does not answer.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NotRequired, TypedDict
+
+from app.core.sentences import sentence_spans
+
+SUPPORTED, CONTRADICTED, NOT_STATED, UNSUPPORTED = 0, 1, 2, 3
+"""Labels of a claim; `UNSUPPORTED` is one of the two before it, unknown which."""
+_LABELS = {
+    "supported": SUPPORTED,
+    "contradicted": CONTRADICTED,
+    "not_stated": NOT_STATED,
+    "unsupported": UNSUPPORTED,
+}
+WINDOW_WORDS = 90
+"""Longest window of a passage, in words."""
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One reading; what is None is not asked of it."""
+
+    first: str
+    """A question or a claim."""
+    second: str
+    """A window of a passage."""
+    source: str
+    claim: int | None = None
+    answers: float | None = None
+    """1: the window answers the question; 0: it does not."""
+    span: tuple[int, int] | None = None
+    """Where in the window, in characters."""
+
+
+class Span(TypedDict):
+    start: int
+    text: str
+
+
+class Row(TypedDict):
+    """A row of a training set."""
+
+    task: str
+    src: str
+    passage: str
+    claim: NotRequired[str]
+    q: NotRequired[str]
+    label: NotRequired[str | int]
+    answers: NotRequired[list[Span]]
+
+
+def rows_of(path: Path) -> list[Row]:
+    """Return the rows of a gzip file of JSON lines."""
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def pairs_of(
+    folder: Path, caps: Mapping[str, int], seed: int, left_out: Sequence[str] = ()
+) -> list[Pair]:
+    """Return shuffled pairs.
+
+    Args:
+        folder: One `NAME.jsonl.gz` a source.
+        caps: Most rows of a source by its file's name; a source without a cap is not read.
+        seed: Of the draw and the order.
+        left_out: Sources that are not read, and no row made from them.
+    """
+    pairs: list[Pair] = []
+    for name, most in caps.items():
+        if name in left_out:
+            continue
+        draw = random.Random(f"{seed} {name}")
+        rows = rows_of(folder / f"{name}.jsonl.gz")
+        rows = [row for row in rows if not any(one in row["src"] for one in left_out)]
+        draw.shuffle(rows)
+        pairs += [pair for row in rows[:most] for pair in made_of(row, draw)]
+        pairs += not_stated(rows[:most], draw)
+    random.Random(seed).shuffle(pairs)
+    return pairs
+
+
+def made_of(row: Row, draw: random.Random) -> Iterator[Pair]:
+    """Yield what a row teaches."""
+    passage = " ".join(row["passage"].split()) if "\n" not in row["passage"] else row["passage"]
+    if row["task"] == "nli":
+        claim, label = row.get("claim", ""), _LABELS[str(row.get("label"))]
+        yield Pair(claim, window_for(claim, passage), row["src"], claim=label)
+    elif row["task"] == "rank":
+        question = row.get("q", "")
+        window = window_for(question, passage)
+        yield Pair(question, window, row["src"], answers=float(row.get("label") == 1))
+    elif answers := row.get("answers", []):
+        yield from _answered(row, answers, draw)
+    else:
+        question = row.get("q", "")
+        yield Pair(question, window_for(question, passage), row["src"], answers=0.0)
+
+
+def _answered(row: Row, answers: Sequence[Span], draw: random.Random) -> Iterator[Pair]:
+    """Yield the window that holds the answer, and one of the same passage that does not."""
+    question, passage = row.get("q", ""), row["passage"]
+    start = answers[0]["start"]
+    end = start + len(answers[0]["text"])
+    units = _units(passage)
+    at = next((at for at, (a, b) in enumerate(units) if a <= start and end <= b), None)
+    if at is None:
+        return
+    said = {answer["text"].lower() for answer in answers}
+    first = max(0, at - draw.randrange(2))
+    last = min(len(units), at + 1 + draw.randrange(2))
+    if len(_WORD.findall(passage[units[first][0] : units[last - 1][1]])) > WINDOW_WORDS:
+        first, last = at, at + 1
+    begin, stop = units[first][0], units[last - 1][1]
+    window, head = passage[begin:stop], _head(passage)
+    before = f"{head}\n" if head and begin >= len(head) else ""
+    by = len(before) - begin
+    yield Pair(question, before + window, row["src"], answers=1.0, span=(start + by, end + by))
+    others = [
+        passage[a:b]
+        for other, (a, b) in enumerate(units)
+        if abs(other - at) > 0 and not any(one in passage[a:b].lower() for one in said)
+    ]
+    if others:
+        other = draw.choice(sorted(others, key=lambda text: -_overlap(question, text))[:3])
+        yield Pair(question, before + other, row["src"], answers=0.0)
+
+
+def _units(passage: str) -> list[tuple[int, int]]:
+    """Return the sentences of a passage; the rows, where it is a table."""
+    if " | " not in passage:
+        return list(sentence_spans(passage)) or [(0, len(passage))]
+    return [match.span() for match in re.finditer(r"[^\n]+", passage)][1:]
+
+
+def _head(passage: str) -> str:
+    """Return the head of a table."""
+    return passage.split("\n", 1)[0] if " | " in passage else ""
+
+
+def _overlap(text: str, other: str) -> float:
+    words = set(_WORD.findall(text.lower()))
+    return len(words & set(_WORD.findall(other.lower()))) / max(1, len(words))
+
+
+def window_for(text: str, passage: str) -> str:
+    """Return the part of a passage that shares most words with a text, in reading order.
+
+    A short passage is whole. Of a table its head stays.
+    """
+    if len(_WORD.findall(passage)) <= WINDOW_WORDS:
+        return passage
+    lines = [line for line in passage.split("\n") if line.strip()]
+    is_table = len(lines) > 2
+    units = lines if is_table else [passage[a:b] for a, b in sentence_spans(passage)]
+    kept = {0} if is_table else set[int]()
+    left = WINDOW_WORDS - sum(len(_WORD.findall(units[at])) for at in kept)
+    for at in sorted(range(len(units)), key=lambda at: -_overlap(text, units[at])):
+        size = len(_WORD.findall(units[at]))
+        if at not in kept and size <= left:
+            kept.add(at)
+            left -= size
+    return ("\n" if is_table else " ").join(units[at] for at in sorted(kept)) or passage[:600]
+
+
+def not_stated(rows: Sequence[Row], draw: random.Random, share: float = 0.15) -> list[Pair]:
+    """Return supported claims beside the passage of another row that shares most words."""
+    claims = [row for row in rows if row["task"] == "nli" and row.get("label") == "supported"]
+    made = []
+    for row in claims[: int(share * len(claims))]:
+        others = [one for one in draw.sample(rows, min(60, len(rows)))]
+        others = [one for one in others if one["passage"] != row["passage"]]
+        if not others:
+            continue
+        claim = row.get("claim", "")
+        other = max(others, key=lambda one: _overlap(claim, one["passage"]))
+        made.append(
+            Pair(claim, window_for(claim, other["passage"]), row["src"], claim=NOT_STATED)
+        )
+    return made
