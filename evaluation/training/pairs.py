@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NotRequired, TypedDict
 
 from app.core.sentences import sentence_spans
+from evaluation.training.exchanges import exchanges
 
 SUPPORTED, CONTRADICTED, NOT_STATED, UNSUPPORTED = 0, 1, 2, 3
 """Labels of a claim; `UNSUPPORTED` is one of the two before it, unknown which."""
@@ -44,6 +45,14 @@ class Pair:
     """1: the window answers the question; 0: it does not."""
     span: tuple[int, int] | None = None
     """Where in the window, in characters."""
+
+
+EXCHANGED = ("wikisplit", "qamr", "squadshifts_new_wiki", "squadshifts_reddit")
+"""Sources of whose sentences false ones are made."""
+_DENIED_BY = frozenset({"number", "unit", "negation", "direction", "row", "plan_for_fact"})
+"""Kinds of exchange after which the passage denies the sentence; after the others it may only not
+say it."""
+_SENTENCE_WORDS = range(7, 31)
 
 
 class Span(TypedDict):
@@ -90,6 +99,8 @@ def pairs_of(
         draw.shuffle(rows)
         pairs += [pair for row in rows[:most] for pair in made_of(row, draw)]
         pairs += not_stated(rows[:most], draw)
+        if name in EXCHANGED:
+            pairs += [pair for row in rows[:most] for pair in exchanged(row, draw)]
     random.Random(seed).shuffle(pairs)
     return pairs
 
@@ -192,3 +203,37 @@ def not_stated(rows: Sequence[Row], draw: random.Random, share: float = 0.15) ->
             Pair(claim, window_for(claim, other["passage"]), row["src"], claim=NOT_STATED)
         )
     return made
+
+
+def exchanged(row: Row, draw: random.Random) -> Iterator[Pair]:
+    """Yield a true sentence and its false twin, the exchange on either side of the pair."""
+    passage = row["passage"]
+    spans = sentence_spans(passage)
+    if row["task"] == "nli":
+        claim, window = row.get("claim", ""), passage
+    else:
+        fitting = [(a, b) for a, b in spans if len(passage[a:b].split()) in _SENTENCE_WORDS]
+        if not fitting:
+            return
+        start, end = draw.choice(fitting)
+        claim = " ".join(passage[start:end].split())
+        near = [(a, b) for a, b in spans if abs(spans.index((a, b)) - spans.index((start, end))) <= 1]
+        window = " ".join(passage[near[0][0] : near[-1][1]].split())
+    made = exchanges(claim, window, draw)
+    if not made:
+        return
+    false, kind = draw.choice(made)
+    label = CONTRADICTED if kind in _DENIED_BY else UNSUPPORTED
+    source = f"{row['src']}_exchanged"
+    turned = row["task"] != "nli" and claim in window and draw.random() < _TURNED
+    if turned:
+        yield Pair(claim, window.replace(claim, false), source, claim=label)
+    else:
+        yield Pair(false, window_for(false, window), source, claim=label)
+    if row["task"] != "nli" and draw.random() < _TURNED:
+        first, second = (false, window.replace(claim, false)) if turned else (claim, window)
+        yield Pair(first, window_for(first, second), source, claim=SUPPORTED)
+
+
+_TURNED = 0.35
+"""Share of exchanges that are made in the passage instead of the claim, and of true twins."""
