@@ -400,7 +400,7 @@ def _unit(claim: str, _: str) -> Iterator[tuple[str, str]]:
                         yield _put(claim, at.start(), at.end(), other), "unit"
     for at in re.finditer(r"\b(?:a|per|each|every) (day|week|month|year)\b", claim):
         times = re.search(r"(?:\w+ times|once|twice|\d\S*(?: [a-z]+){0,2}) \Z", claim[: at.start()])
-        if times:
+        if times and not _BOUND.search(claim[: times.start()].rstrip()):
             family = ["day", "week", "month", "year"]
             for other in family:
                 if 0 < abs(family.index(other) - family.index(at[1])) < 3:
@@ -497,7 +497,7 @@ def _sort(text: str, start: int, end: int) -> str:
         return "person"
     if re.search(r"\b[Tt]he\Z", before):
         return "the" if after is None or after[1] in _FUNCTION else "the thing of"
-    if _PLACE.search(before):
+    if _PLACE.search(before) and (after is None or after[1] in (*_FUNCTION, "he", "she", "they")):
         return "place"
     last = re.search(r"([\w'\u2019]+)\Z", before)
     if last is None or last[1] in ("and", "or", "that", "but", "when", "if", "because"):
@@ -657,7 +657,7 @@ _SPAN = (
 
 
 def _order(claim: str, _: str) -> Iterator[tuple[str, str]]:
-    for at in re.finditer(rf"\b(?:before|after|Before|After)\b(?= \w)(?! {_SPAN})", claim):
+    for at in re.finditer(rf"(?<![\w-])(?:before|after|Before|After)\b(?= \w)(?! {_SPAN})", claim):
         if not _fixed(claim, at):
             other = "after" if at[0].lower() == "before" else "before"
             yield _put(claim, at.start(), at.end(), other), "order"
@@ -677,11 +677,11 @@ _QUANTIFIERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (r"\b[Mm]any of(?= (?:the|its|his|her|their|these|those)\b)", ("all of", "few of")),
     (r"\A[Ff]ew(?= [a-z]+s\b)", ("most", "all")),
     (r"\b[Ff]ew of(?= (?:the|its|his|her|their|these|those)\b)", ("most of", "all of")),
-    (r"\b[Nn]one of(?= (?:the|its|his|her|their|these|those)\b)", ("all of", "most of")),
+    (r"\b[Nn]one of(?= (?:the|its|his|her|their|these|those)\b)(?!.*\b(?:is|was|has)\b)", ("all of", "most of")),
     (r"\b[Aa]ll of(?= (?:the|its|his|her|their|these|those)\b)", ("only some of", "none of")),
     (r"(?<!\bat )(?<!\bin )\b[Aa]ll(?= (?:the|its|his|her|their) [a-z]+s\b)", ("only some of", "none of")),
     (r"\A[Aa]ll(?= (?!of|the|over|in|day|year|his|its|her|their|this|that|these|those)[a-z]+s\b)", ("only some", "no")),
-    (r"\A(?:[Ee]very|[Ee]ach)(?= (?!of\b|other\b|one\b)[a-z])", ("not every",)),
+    (r"\A(?:[Ee]very (?!other\b|one\b)|[Ee]ach )(?=[a-z]+[^s\W] [a-z]+(?<!of)\b)", ("not every ",)),
     (r"\A[Nn]o(?= [a-z]+[^s\W]s (?:are|were|have|may|can|could|will|must|need)\b)", ("all", "most")),
     (r"\A(?:[Nn]obody|[Nn]o one)\b(?! else)", ("everybody",)),
     (r"\A[Nn]othing\b(?! else| but)", ("everything",)),
@@ -724,7 +724,7 @@ def _modality(claim: str, _: str) -> Iterator[tuple[str, str]]:
             continue
         if re.search(r"\b(?:will|would|may|might|did|do|does|the) \Z", claim[: at.start()]):
             continue
-        if at[1] == "may" and _EPISTEMIC.match(claim[at.end() :]):
+        if at[1] in ("may", "can") and _EPISTEMIC.match(claim[at.end() :]):
             continue
         other = {
             "may": "must", "can": "must", "has to": "does not have to", "have to": "do not have to",
@@ -838,6 +838,8 @@ def _with_not(claim: str) -> Iterator[str]:
             yield _put(claim, there.start(1), there.end(1), "no ")
         return
     found = re.match(_HEAD, claim)
+    if found and found["head"] in ("So", "Nor", "Then", "Here", "And"):
+        return
     if found and not _SUBORDINATE.search(found["head"]):
         yield from _denied(claim, found)
     elif not found:
@@ -878,6 +880,12 @@ def _denied(claim: str, found: re.Match[str]) -> Iterator[str]:
         yield _put(claim, start, end, "cannot" if auxiliary == "can" else f"{auxiliary} not")
 
 
+_AUXILIARIES = re.compile(
+    r"\b(?:is|are|was|were|has|have|had|can|could|may|might|must|shall|should|will|would|do|does|"
+    r"did)\b"
+)
+
+
 def _did_not(claim: str) -> Iterator[str]:
     words = list(_WORD.finditer(claim))
     verbs = [
@@ -885,7 +893,7 @@ def _did_not(claim: str) -> Iterator[str]:
         for place, word in enumerate(words)
         if word[0] in _BASE_OF_PAST or word[0] in _BASE_OF_THIRD
     ]
-    if len(verbs) != 1 or re.search(r"\b(?:must|shall|might|do|does|did)\b", claim):
+    if len(verbs) != 1 or _AUXILIARIES.search(claim):
         return
     place, verb = verbs[0]
     after_subject = place > 0 and words[place - 1][0].lower() not in _BEFORE_VERB

@@ -155,6 +155,10 @@ def test_a_kind_makes_these_sentences_and_no_others(
     [
         ("Groups of more than 20 people need a guide.", "number"),
         ("Version 4 reads the old files.", "number"),
+        ("The ice moves by more than 40 metres a day.", "unit"),
+        ("The figures are invented for a test.", "order"),
+        ("None of the boats was sold.", "quantifier"),
+        ("Each declares its weight.", "quantifier"),
         ("The museum is free for children under 6.", "number"),
         ("The road between 12 and 40 metres is steep.", "number"),
         ("Olga Stern married Ivan Petrov.", "role"),
