@@ -281,7 +281,11 @@ class RAGService:
         try:
             if answer.conversation_id is not None and answer.status != "retrieved":
                 self._memory.record(
-                    answer.conversation_id, answer.question.text, answer.text, answer.answer_id
+                    answer.conversation_id,
+                    answer.question.text,
+                    answer.text,
+                    answer.answer_id,
+                    answer.documents,
                 )
             self._journal.keep(answer)
         except StorageError as error:

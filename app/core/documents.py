@@ -35,6 +35,8 @@ class RawDocument:
     """Tags and own metadata that it is given."""
     again: bool = False
     """Read even where the bytes are unchanged: more is known of what they show."""
+    reread: bool = False
+    """Bytes of a live document that are read once more, not bytes that somebody sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,11 +225,14 @@ class DocumentDraft:
     """Edition of the source, to skip what is unchanged: of an article its revision id in the
     wiki, of a file who has read it."""
     job_id: str = ""
-    """The job that accepted it; empty: no deletion keeps it out."""
+    """The job that accepted it: a deletion or an upload after that keeps it out; empty: none
+    does."""
     labels: Labels = NO_LABELS
     """Tags and own metadata that it is given; a value that its key does not take is left out."""
     again: bool = False
     """A revision even where bytes and edition are those of the last one."""
+    reread: bool = False
+    """It is taken only while the document is live with the same bytes."""
 
 
 @dataclass(frozen=True, slots=True)

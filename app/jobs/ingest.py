@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -420,17 +420,9 @@ class RereadJob:
 OCR = "ocr"
 
 
-def request_ocr(
-    runner: JobRunner, library: Library, doc_id: str, sha256: str, source_key: str
-) -> None:
+def request_ocr(runner: JobRunner, library: Library, doc_id: str, sha256: str) -> None:
     """Ask for the text of a document's pages that are pictures, once for the same bytes."""
-    payload = {
-        "library": library.value,
-        "doc_id": doc_id,
-        "sha256": sha256,
-        "files": [{"source_key": source_key}],  # a deletion keeps it out
-        "retry": True,
-    }
+    payload = {"library": library.value, "doc_id": doc_id, "sha256": sha256, "retry": True}
     if all(job.payload != payload for job in runner.unfinished(OCR, library)):
         runner.submit(OCR, payload, unit="pages")
 
@@ -505,6 +497,7 @@ def raw_again(document: Document, path: Path, job_id: str) -> RawDocument:
         doc_id=document.doc_id,
         metadata=known if document.arxiv_id else None,  # arXiv knows them better than the page
         job_id=job_id,
+        reread=True,
     )
 
 
@@ -591,17 +584,17 @@ class FetchJob:
 
 @dataclass(frozen=True, slots=True)
 class SamplesJob:
-    """Handler of `samples`, safe to repeat; `purge: true` removes old samples first."""
+    """Handler of `samples`, safe to repeat; `purge: true` removes samples that are no more."""
 
     parts: Collecting
     root: Path
     """Folder with `public/` and `papers/`."""
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
-        if context.payload.get("purge") is True:
-            remove_samples(self.parts.catalog, self.parts.writer)
         samples = {
-            library: list(SampleDocuments(library, self.root))
+            library: [
+                replace(raw, job_id=context.job_id) for raw in SampleDocuments(library, self.root)
+            ]
             for library in (Library.PUBLIC, Library.PAPERS)
         }
         context.files(
@@ -620,6 +613,9 @@ class SamplesJob:
                 library, raws, progress=progress, cancel=context.cancel
             )
             context.progress(len(outcomes), total, "files")
+        if context.payload.get("purge") is True:
+            here = {raw.source_key for raws in samples.values() for raw in raws}
+            remove_samples(self.parts.catalog, self.parts.writer, keep=here)
         context.publish(json_values(IngestReport("text", tuple(outcomes))))
         done: list[IngestOutcome] = []
         for library, raws in samples.items():
@@ -630,8 +626,14 @@ class SamplesJob:
         return json_values(IngestReport("vectors", tuple(done)))
 
 
-def remove_samples(catalog: Catalog, writer: CatalogIndexWriter) -> dict[Library, int]:
-    """Remove every sample document and nothing else; return counts by library."""
+def remove_samples(
+    catalog: Catalog, writer: CatalogIndexWriter, keep: Collection[str] = ()
+) -> dict[Library, int]:
+    """Remove every sample document but those to keep, by id, and nothing else.
+
+    Returns:
+        Counts by library.
+    """
     removed: dict[Library, int] = {}
     for library in Library:
         cursor: str | None = None
@@ -643,6 +645,8 @@ def remove_samples(catalog: Catalog, writer: CatalogIndexWriter) -> dict[Library
                 break
         removed[library] = 0
         for name in names:
+            if name in keep:
+                continue
             with suppress(NotFound):  # deleted by another request before
                 writer.delete(library, name)
                 removed[library] += 1
