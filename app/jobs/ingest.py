@@ -406,6 +406,8 @@ class RereadJob:
             ]
             outcomes = pipeline.ingest(library, raws, cancel=context.cancel)
             for document, outcome in zip(batch, outcomes, strict=True):
+                if outcome.code == Superseded.code:
+                    continue  # deleted or replaced while it was read
                 failed = outcome.status == "failed"
                 counts["failed" if failed else "read"] += 1
                 if failed:

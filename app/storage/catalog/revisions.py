@@ -27,8 +27,8 @@ from app.storage.catalog.rows import (
     strings_from,
 )
 from app.storage.catalog.schema import chunks, documents, rows_of
-from app.storage.catalog.statements import RowValues as Row
 from app.storage.catalog.state import WHOLE_LIBRARY, accepted_at, deletions_of
+from app.storage.catalog.statements import RowValues as Row
 from app.storage.catalog.statements import SqlDialect
 from app.storage.catalog.texts import pack_outline, pack_pages, pack_texts
 from app.storage.files.durable import utc_now
@@ -148,13 +148,8 @@ class RevisionBatch:
             )
             before = held_by(live) if live else UNLABELLED
             labels, left_out = self._labels.merge(before, draft.labels)
-            accepted = self._accepted[draft.job_id]
-            if live and draft.reread:
-                accepted = live.accepted
+            accepted = self._accepted_of(draft, live)
             if live and same and not draft.again:
-                if accepted > live.accepted:
-                    taken = update(documents).where(documents.c.doc == live.doc)
-                    self._sql.execute(taken.values(accepted=accepted))
                 if labels != before:
                     self._labels.update(draft.library, {live.doc: labels})
                 result = WriteResult(
@@ -236,6 +231,17 @@ class RevisionBatch:
                     f"{draft.source_key!r} was deleted or replaced after it was accepted; send it"
                     " again"
                 )
+
+    def _accepted_of(self, draft: DocumentDraft, live: Found[*tuple[Any, ...]] | None) -> int:
+        """Return the number of the job that accepted a draft's bytes, noted where they are live."""
+        accepted = self._accepted[draft.job_id]
+        if live is None or live.sha256 != draft.sha256:
+            return accepted
+        if draft.reread or accepted <= live.accepted:
+            return int(live.accepted)
+        taken = update(documents).where(documents.c.doc == live.doc)
+        self._sql.execute(taken.values(accepted=accepted))
+        return accepted
 
     def _current(self, drafts: list[DocumentDraft]) -> Current:
         found: dict[tuple[Library, str], Found[*tuple[Any, ...]]] = {}
