@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 from app.core.forms import AS_JSON, WITHIN
 from app.core.labels import NO_LABELS, Labels, Value
 from app.core.links import WebLink
+from app.core.normalisation import clean_name
 from app.core.vocabulary import FloatArray, Library
 
 
@@ -79,6 +80,15 @@ class Metadata:
     arxiv_id: str | None = None
     language: str = ""
     """ISO 639-1; empty: unknown, treated as English."""
+
+    def __post_init__(self) -> None:
+        """Clean title and authors, whoever names them: the file, its source, a person."""
+        object.__setattr__(self, "title", _one_line(self.title))
+        object.__setattr__(self, "authors", tuple(map(_one_line, self.authors)))
+
+
+def _one_line(name: str) -> str:
+    return clean_name(name if name.isprintable() else " ".join(name.split()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +243,10 @@ class DocumentDraft:
     """A revision even where bytes and edition are those of the last one."""
     reread: bool = False
     """It is taken only while the document is live with the same bytes."""
+
+    def __post_init__(self) -> None:
+        """Clean the file name: a page, an archive or a bundle may have given it."""
+        object.__setattr__(self, "filename", clean_name(self.filename))
 
 
 @dataclass(frozen=True, slots=True)
