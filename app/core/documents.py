@@ -41,6 +41,15 @@ class RawDocument:
 
 
 @dataclass(frozen=True, slots=True)
+class Listing:
+    """The addresses that a feed or a sitemap lists."""
+
+    addresses: tuple[str, ...] = ()
+    of_sitemaps: bool = False
+    """They are of sitemaps, not of pages."""
+
+
+@dataclass(frozen=True, slots=True)
 class PageSpan:
     """Characters `[start, end)` of the text stand on page `number` (from 1)."""
 

@@ -32,15 +32,16 @@ from app.core.types import (
     Job,
     JobFile,
     Library,
+    Listing,
     Metadata,
     RawDocument,
     from_json,
     json_values,
 )
 from app.ingest.embedding import BackfillReport, ChunkFailure, VectorBackfill
+from app.ingest.parsers.listings import may_list
 from app.ingest.pipeline import READ_AS, IngestPipeline, waits_for_ocr
 from app.ingest.sources.folders import SampleDocuments
-from app.ingest.sources.listings import addresses_in
 from app.jobs.runner import (
     IngestPayload,
     IngestReport,
@@ -507,7 +508,8 @@ def raw_again(document: Document, path: Path, job_id: str) -> RawDocument:
 # that a feed or a sitemap lists.
 
 MOST_LISTED = 50
-"""Pages that are fetched of one feed or sitemap, the first ones that it lists."""
+"""Pages that are fetched of one feed or sitemap, and sitemaps of a list of those: the first ones."""
+_OF_ONE_PAGE = (InputError, ProviderError, NotFound, Busy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -524,7 +526,7 @@ class FetchJob:
         what = str(context.payload.get("url") or context.payload["arxiv_id"])
         context.files([JobFile(what, "running", 0.0)])
         first = self.fetch(what, context.cancel)
-        if listed := self._listed(first, context.cancel):
+        if listed := self._listed(library, first, context.cancel):
             outcomes = self._each(context, library, listed)
         else:
             outcomes = [self._ingest(context, library, first)]
@@ -544,18 +546,26 @@ class FetchJob:
         (outcome,) = pipeline.ingest(library, [own], cancel=context.cancel)
         return outcome
 
-    def _listed(self, first: RawDocument, cancel: CancelToken) -> list[str]:
+    def _listed(self, library: Library, first: RawDocument, cancel: CancelToken) -> list[str]:
         """Return the pages that a feed or sitemap lists, also those of sitemaps in it."""
-        addresses, are_sitemaps = addresses_in(first)
-        if not are_sitemaps:
-            return addresses[:MOST_LISTED]
+        listing = self._addresses(library, first)
+        if not listing.of_sitemaps:
+            return list(listing.addresses[:MOST_LISTED])
         pages: dict[str, None] = {}
-        for address in addresses:
+        for address in listing.addresses[:MOST_LISTED]:
             if len(pages) >= MOST_LISTED or cancel.wait(self.apart_s):
                 break
-            listed, deeper = addresses_in(self.fetch(address, cancel))
-            pages |= dict.fromkeys(() if deeper else listed)
+            with suppress(*_OF_ONE_PAGE):  # one that fails holds no other up
+                inner = self._addresses(library, self.fetch(address, cancel))
+                pages |= dict.fromkeys(() if inner.of_sitemaps else inner.addresses)
         return list(pages)[:MOST_LISTED]
+
+    def _addresses(self, library: Library, document: RawDocument) -> Listing:
+        content = document.content
+        if not isinstance(content, bytes) or not may_list(content):
+            return Listing()
+        base = document.source_url or document.source_key
+        return self.parts.pipeline_of(library).parser.addresses(content, base)
 
     def _each(
         self, context: JobContext, library: Library, addresses: Sequence[str]
@@ -571,7 +581,7 @@ class FetchJob:
             context.file(at, "running", 0.0)
             try:
                 outcome = self._ingest(context, library, self.fetch(address, context.cancel))
-            except (InputError, ProviderError, NotFound, Busy) as error:
+            except _OF_ONE_PAGE as error:
                 outcome = IngestOutcome(
                     address, None, "failed", reason=error.message, code=error.code
                 )

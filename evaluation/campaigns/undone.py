@@ -14,7 +14,7 @@ import sys
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +24,7 @@ from sqlalchemy import update
 from app.core.cancel import CancelToken
 from app.core.errors import NotFound
 from app.core.ids import document_id
-from app.core.types import Fingerprint, Library, ParsedDocument, RawDocument, json_values
+from app.core.types import Fingerprint, Library, PageWords, ParsedDocument, RawDocument, json_values
 from app.ingest.embedding import VectorBackfill
 from app.ingest.names import IngestOptions
 from app.ingest.parsers import DirectParser
@@ -100,9 +100,15 @@ class HeldParser(DirectParser):
 
     gate: Gate
 
-    def parse(self, content: bytes | Path, filename: str, **more: object) -> ParsedDocument:
+    def parse(
+        self,
+        content: bytes | Path,
+        filename: str,
+        cancel: CancelToken | None = None,
+        words: Sequence[PageWords] = (),
+    ) -> ParsedDocument:
         self.gate.wait()
-        return super().parse(content, filename, **more)  # type: ignore[arg-type]
+        return super().parse(content, filename, cancel, words)
 
 
 class Trial:
@@ -174,7 +180,7 @@ class Trial:
 
     def _fetch(self, address: str, _: CancelToken) -> RawDocument:
         self.gate.wait()
-        key, _, text = self._pages[address].partition("\n")
+        key, text = self._pages[address].split("\n", 1)
         return RawDocument(key, key, text.encode())
 
     def move(self) -> None:
