@@ -508,7 +508,7 @@ def raw_again(document: Document, path: Path, job_id: str) -> RawDocument:
 # that a feed or a sitemap lists.
 
 MOST_LISTED = 50
-"""Pages that are fetched of one feed or sitemap, and sitemaps of a list of those: the first ones."""
+"""Pages fetched of one feed or sitemap, and sitemaps read of a list of them: the first ones."""
 _OF_ONE_PAGE = (InputError, ProviderError, NotFound, Busy)
 
 

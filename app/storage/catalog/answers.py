@@ -235,7 +235,7 @@ def purge_quotes(sql: Connection, library: Library, doc_id: str) -> int:
         sql.execute(update(conversations).where(touched).values(summary="", folded=0))
     for turn in sql.execute(_QUOTING_TURNS, of).all():
         blanked += 1
-        blank = update(turns).where(turns.c.n == turn.n).values(content=_blank(turn.content))
+        blank = update(turns).where(turns.c.n == turn.n).values(content=_redacted(turn.content))
         sql.execute(blank)
         _change(sql, turn.conversation, summary="", folded=0)
     sql.execute(_FORGET, of)
@@ -256,7 +256,7 @@ def _drawn_on(
     return there, gone
 
 
-def _blank(text: str) -> str:
+def _redacted(text: str) -> str:
     return "".join(sign if sign.isspace() else BLANK for sign in text)
 
 
@@ -398,7 +398,9 @@ class ConversationStore:
             for message in said:
                 reply = message.role == "assistant"
                 kept = (
-                    replace(message, content=_blank(message.content)) if reply and gone else message
+                    replace(message, content=_redacted(message.content))
+                    if reply and gone
+                    else message
                 )
                 added = insert(turns).returning(turns.c.n)
                 turn = sql.execute(added, _turn(n, kept, answer_id, parent)).scalar_one()
