@@ -332,6 +332,9 @@ contract: dev ## the OpenAPI contract against generated requests, all phases, bo
 bench-gone: dev ## plant, delete and purge a document, look for it in every file, into evaluation/reports/gone.md
 	$(BIN)/python -m evaluation.campaigns.gone
 
+bench-undone: dev ## 500 rounds of deletions among uploads, fetches, moves and rereads under way, into evaluation/reports/undone.md
+	$(BIN)/python -m evaluation.campaigns.undone
+
 bench-concurrency: dev ## 4 uploaders, 8 searchers, 1 deleter for 3 minutes against a model, into evaluation/reports/concurrency.md
 	$(BIN)/python -m evaluation.campaigns.concurrency
 

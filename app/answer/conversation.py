@@ -20,7 +20,7 @@ from app.answer.writing import reads_as_refusal
 from app.core.errors import InvalidInput, ProviderError
 from app.core.sentences import sentence_spans
 from app.core.text import tokenise, words
-from app.core.types import Message, Question, Role, Scope
+from app.core.types import Document, Message, Question, Role, Scope
 from app.generation.citations import without_marks
 from app.generation.context import TokenEstimate
 from app.generation.quote_features import named_things
@@ -156,11 +156,17 @@ class ConversationMemory:
         if self._options.store_answers != "off":
             self._store.begin(conversation_id, question, answer_id)
 
-    def record(self, conversation_id: str, question: str, answer: str, answer_id: str) -> None:
+    def record(
+        self,
+        conversation_id: str,
+        question: str,
+        answer: str,
+        answer_id: str,
+        drawn_on: Collection[Document] = (),
+    ) -> None:
         """Add a finished exchange; only those are remembered."""
-        self._store.append(
-            conversation_id, [Message("user", question), Message("assistant", answer)], answer_id
-        )
+        said = [Message("user", question), Message("assistant", answer)]
+        self._store.append(conversation_id, said, answer_id, drawn_on)
 
 
 def recollection(memory: Memory) -> str:

@@ -6,9 +6,10 @@ JSON, SSE, CLI, the OpenAI endpoint, MCP and evaluation fold its events.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Generator as Steps
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 
 from app.answer.conversation import out_of_letter
@@ -111,6 +112,30 @@ def translated(event: AnswerEvent, question: str) -> AnswerEvent:
 _LOG = logging.getLogger(__name__)
 
 
+class UnderWay:
+    """Counts questions that are being answered, so that other work can wait for them."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._count = 0
+
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        with self._changed:
+            self._count += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._count -= 1
+                self._changed.notify_all()
+
+    def ended(self, timeout_s: float) -> bool:
+        """Wait until none is; return whether that was so within `timeout_s` seconds."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._count == 0, timeout_s)
+
+
 class RAGService:
     """Answers questions over the libraries; threads can share it."""
 
@@ -138,6 +163,7 @@ class RAGService:
         self._memory = research.memory
         self._journal = journal
         self._spans = spans
+        self.under_way = UnderWay()
         self._said: set[str] = set()
         """Reasons that one answer has said and that hold until the user acts."""
 
@@ -169,7 +195,7 @@ class RAGService:
         """
         try:
             translates = self._research.options.refusal_language == "question"
-            with closing(self._events(question, cancel)) as events:
+            with self.under_way.one(), closing(self._events(question, cancel)) as events:
                 for event in events:
                     yield translated(event, question.text) if translates else event
         except GeneratorExit:
@@ -281,7 +307,11 @@ class RAGService:
         try:
             if answer.conversation_id is not None and answer.status != "retrieved":
                 self._memory.record(
-                    answer.conversation_id, answer.question.text, answer.text, answer.answer_id
+                    answer.conversation_id,
+                    answer.question.text,
+                    answer.text,
+                    answer.answer_id,
+                    answer.documents,
                 )
             self._journal.keep(answer)
         except StorageError as error:

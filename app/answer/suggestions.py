@@ -10,8 +10,10 @@ from __future__ import annotations
 import itertools
 import re
 import threading
+import time
 from collections import Counter, OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 
 from app.answer.search import Search, SearcherFor, libraries
@@ -101,6 +103,8 @@ _CHARS = 20_000
 _TRIES = 6
 """Candidates tried per suggestion wanted, so that a page never waits long."""
 _CACHED = 64
+_PATIENCE_S = 10.0
+"""How long a list waits in all for people's questions; then it is made without searching."""
 _TOP_K = 5
 
 
@@ -114,20 +118,51 @@ class Suggestion:
     title: str
 
 
+class Patience:
+    """Waits while people's questions are answered, for a time in all."""
+
+    def __init__(self, quiet: Callable[[float], bool], left_s: float) -> None:
+        self._quiet = quiet
+        self._left_s = left_s
+        self.ended = False
+
+    def waited(self) -> bool:
+        """Return whether no question is being answered, after a wait."""
+        began = time.monotonic()
+        self.ended = self.ended or not self._quiet(self._left_s)
+        self._left_s -= time.monotonic() - began
+        return not self.ended
+
+
 class Suggester:
-    """Makes example questions; caches them until their documents change.
+    """Makes example questions, one list for all that ask for it; keeps it until documents change.
 
     Thread-safe.
     """
 
     def __init__(
-        self, *, catalog: Catalog, searcher_for: SearcherFor, extractive: Generator
+        self,
+        *,
+        catalog: Catalog,
+        searcher_for: SearcherFor,
+        extractive: Generator,
+        quiet: Callable[[float], bool] = lambda _: True,
     ) -> None:
+        """Keep what making questions takes.
+
+        Args:
+            catalog: Whose documents.
+            searcher_for: Finds what answers a question.
+            extractive: Answers it.
+            quiet: Waits so many seconds at most until no person's question is being answered;
+                returns whether none is.
+        """
         self._catalog = catalog
         self._searcher_for = searcher_for
         self._extractive = extractive
+        self._quiet = quiet
         self._lock = threading.Lock()
-        self._cache: OrderedDict[object, tuple[Suggestion, ...]] = OrderedDict()
+        self._cache: OrderedDict[object, Future[tuple[Suggestion, ...]]] = OrderedDict()
 
     def suggest(self, scope: Scope, n: int, doc_id: str | None = None) -> tuple[Suggestion, ...]:
         """Return up to `n` questions (at most 20), one per document if possible.
@@ -151,15 +186,37 @@ class Suggester:
             tuple((document.doc_id, document.revision) for document in documents),
         )
         with self._lock:
-            if key in self._cache:
-                self._cache.move_to_end(key)
-                return self._cache[key]
-        found = tuple(itertools.islice(self._answerable(scope, documents, wanted), wanted))
-        with self._lock:
-            self._cache[key] = found
+            made = self._cache.get(key)
+            begins = made is None
+            if made is None:
+                made = self._cache[key] = Future()
+            self._cache.move_to_end(key)
             while len(self._cache) > _CACHED:
                 self._cache.popitem(last=False)
-        return found
+        if begins:
+            self._make(made, key, scope, documents, wanted)
+        return made.result()
+
+    def _make(
+        self,
+        made: Future[tuple[Suggestion, ...]],
+        key: object,
+        scope: Scope,
+        documents: Sequence[Document],
+        wanted: int,
+    ) -> None:
+        """Make a list for all that wait for it; it is kept if it was made with patience."""
+        patience = Patience(self._quiet, _PATIENCE_S)
+        try:
+            found = self._answerable(scope, documents, wanted, patience)
+            made.set_result(tuple(itertools.islice(found, wanted)))
+        except BaseException as error:
+            made.set_exception(error)
+            raise
+        finally:
+            if patience.ended or made.exception() is not None:
+                with self._lock:
+                    self._cache.pop(key, None)
 
     def _documents(self, scope: Scope, doc_id: str | None) -> list[Document]:
         if doc_id is None:
@@ -200,12 +257,17 @@ class Suggester:
             yield document, question
 
     def _answerable(
-        self, scope: Scope, documents: Sequence[Document], wanted: int
+        self, scope: Scope, documents: Sequence[Document], wanted: int, patience: Patience
     ) -> Iterator[Suggestion]:
-        """Yield questions that their documents answer, those of unserved documents first."""
+        """Yield questions that their documents answer, those of unserved documents first.
+
+        Nothing is searched while a person waits for an answer.
+        """
         second: list[Suggestion] = []
         used: set[str] = set()
         for document, question in itertools.islice(self._questions(documents), _TRIES * wanted):
+            if not patience.waited():
+                break
             if self._answering_document(scope, question) != document.doc_id:
                 continue
             suggestion = _of(document, question)

@@ -208,7 +208,12 @@ def needs(
 needs_all = partial(needs, every_library=True)
 
 
-async def _settings_open(request: Request) -> None:
+async def settings_open(request: Request) -> None:
+    """Let a request pass that changes models, hosts or keys.
+
+    Raises:
+        Forbidden: ALLOW_SETTINGS is false, and it is not of this machine.
+    """
     edge: Edge = request.app.state.edge
     if not edge.settings.allow_settings and caller_of(request.scope).name != THIS_MACHINE:
         raise Forbidden(
@@ -220,7 +225,7 @@ async def _settings_open(request: Request) -> None:
 def changes_settings(*codes: str) -> Gate:
     """Declare what routes need that change models, hosts or keys."""
     gate = needs_all("admin", *codes)
-    return {**gate, "dependencies": [*gate["dependencies"], Depends(_settings_open)]}
+    return {**gate, "dependencies": [*gate["dependencies"], Depends(settings_open)]}
 
 
 _PROBLEM = "#/components/schemas/Problem"

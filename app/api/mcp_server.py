@@ -512,11 +512,11 @@ def make_server(edge: Edge, version: str) -> Server[Any]:
         on_list_tools=lambda context, _: _tools(_at(edge, context)),
         on_call_tool=lambda context, asked: _call(_at(edge, context), asked),
         on_list_resources=lambda context, page: _refused(
-            _resources(_at(edge, context), page.cursor if page else None)
+            _resources(at := _at(edge, context), page.cursor if page else None), at
         ),
         on_list_resource_templates=lambda *_: _templates(),
         on_read_resource=lambda context, asked: _refused(
-            to_thread.run_sync(_resource, _at(edge, context), asked.uri)
+            to_thread.run_sync(_resource, at := _at(edge, context), asked.uri), at
         ),
     )
 
@@ -582,11 +582,12 @@ def _resource(at: At, uri: str) -> types.ReadResourceResult:
     return types.ReadResourceResult(contents=[contents])
 
 
-async def _refused(work: Awaitable[_R]) -> _R:
+async def _refused(work: Awaitable[_R], at: At) -> _R:
     try:
         return await work
     except DocuMindError as error:
-        raise MCPError(types.INVALID_PARAMS, f"{error.code}: {error.message}") from error
+        told = f"{error.code}: {at.caller.heard(error).message}"
+        raise MCPError(types.INVALID_PARAMS, told) from error
 
 
 async def _tools(at: At) -> types.ListToolsResult:

@@ -79,7 +79,7 @@ class Libraries:
     """Makes codes for late interaction; None makes none."""
     for_questions: Callable[[Embedder], Embedder] = lambda embedder: embedder
     """Returns what a question waits for."""
-    ask_for_ocr: Callable[[Library, str, str, str], object] | None = None
+    ask_for_ocr: Callable[[Library, str, str], object] | None = None
     """See `IngestPipeline`; None where pictures are not read."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _wired: dict[Library, Wired] = field(default_factory=dict)

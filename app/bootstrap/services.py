@@ -172,6 +172,7 @@ class Services:
             catalog=store.catalog,
             searcher_for=self.libraries.searcher,
             extractive=models.embedded.extractive,
+            quiet=self.rag.under_way.ended,
         )
 
         jobs = self.jobs = JobRunner(

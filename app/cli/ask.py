@@ -24,6 +24,7 @@ from app.cli.output import (
     one_of,
     out,
     say,
+    shown,
     table,
     tell,
 )
@@ -424,7 +425,7 @@ def check(
     if form == "json":
         emit(report)
     else:
-        sys.stdout.write(written(report, form))
+        sys.stdout.write(shown(written(report, form)))
 
 
 def feedback() -> None:

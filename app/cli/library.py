@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import socket
 import sys
 import threading
@@ -399,11 +400,16 @@ class SyncOutcome:
     failed: tuple[tuple[str, str], ...]
     """Source key or path, and the reason."""
     skipped: tuple[tuple[str, str], ...] = ()
-    """The same of files that hold no document: empty, of a program, or of no known format."""
+    """The same of files that hold no document: empty, of a program, unfinished, of no known
+    format."""
+    kept: tuple[str, ...] = ()
+    """Gone from the folder, and kept: so many at once are removed with --allow-empty alone."""
 
     @property
     def exit_code(self) -> int:
-        """0 when nothing failed, 3 when some did, 1 when nothing else happened."""
+        """0 when nothing failed or was kept, 3 when some did, 1 when nothing else happened."""
+        if self.kept:
+            return SOME_FAILED
         if not self.failed:
             return 0
         return SOME_FAILED if self.added or self.replaced or self.removed or self.unchanged else 1
@@ -425,13 +431,21 @@ def sync(
             " parsed",
         ),
     ] = False,
+    allow_empty: Annotated[
+        bool,
+        typer.Option(
+            "--allow-empty",
+            help="remove documents also where more than half of the folder's are gone at once",
+        ),
+    ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="print changes as JSON, one object a line with --watch")
     ] = False,
 ) -> None:
     """Add, replace and remove documents until a library equals a folder.
 
-    Only documents that came from the folder are removed.
+    Only documents that came from the folder are removed, and none when most of them are gone at
+    once: the folder's disk may not be mounted.
 
     Example: documind sync ~/papers --library papers --watch
     """
@@ -439,7 +453,10 @@ def sync(
 
     def once(again: bool = False) -> SyncOutcome:
         with connect(settings) as client:
-            return mirror(client, folder, target, again=again, watching=watching)
+            return mirror(
+                client, folder, target, settings.data_dir,
+                again=again, watching=watching, allow_empty=allow_empty,
+            )  # fmt: skip
 
     def still(watching: bool = True) -> None:
         with connect(settings) as client:
@@ -462,22 +479,26 @@ def mirror(
     client: DocuMindClient,
     folder: Path,
     library: Library,
+    data_dir: Path,
     *,
     again: bool = False,
     watching: bool = False,
+    allow_empty: bool = False,
 ) -> SyncOutcome:
     """Make a library equal a folder; the server remembers which files came from it.
 
     `again` sends unchanged files too: the server parses again what an older release has parsed.
-    With `watching`, the server is told that changes are followed.
+    With `watching`, the server is told that changes are followed; `allow_empty` as in `plan_sync`.
 
     Raises:
-        InvalidInput: `folder` is no folder, or cannot be written.
+        InvalidInput: `folder` is no folder, or `data_dir` cannot be written.
         ProviderError: The server went away; the next sync goes on from there.
     """
-    manifest, name = Manifest(folder, library), folder_name(folder)
+    name = folder_name(folder)
+    manifest = Manifest(manifest_path(data_dir, name), folder, library)
     live = {str(row["doc_id"]): str(row["sha256"]) for row in client.documents(library.value)}
-    plan = plan_sync(folder, library, manifest, live, client.synced(library.value, name))
+    claimed = client.synced(library.value, name)
+    plan = plan_sync(folder, library, manifest, live, claimed, allow_empty=allow_empty)
     repeated = plan.unchanged if again else ()
     files = (*plan.add, *plan.replace, *repeated)
     rows = send_files(
@@ -518,6 +539,7 @@ def mirror(
         len(plan.unchanged) - len(reread),
         (*plan.failed, *((key, why) for key, why in refused.items() if key not in foreign)),
         (*plan.skipped, *((key, refused[key]) for key in refused if key in foreign)),
+        plan.kept,
     )
     client.report_folder(library.value, name, watching=watching, failed=outcome.failed)
     return outcome
@@ -526,6 +548,11 @@ def mirror(
 def folder_name(folder: Path) -> str:
     """Return the folder's name on the server, by machine and path; never a name stored in it."""
     return f"{socket.gethostname()}:{folder.resolve()}"
+
+
+def manifest_path(data_dir: Path, name: str) -> Path:
+    """Return where the manifest of a folder of this name is."""
+    return data_dir / "synced" / f"{hashlib.sha256(name.encode()).hexdigest()[:32]}.json"
 
 
 def show(outcome: SyncOutcome) -> None:
@@ -541,6 +568,13 @@ def show(outcome: SyncOutcome) -> None:
         f"{outcome.unchanged} unchanged, {len(outcome.failed)} failed"
         + (f", {len(outcome.skipped)} skipped" if outcome.skipped else "")
     )
+    if outcome.kept:
+        err.print(
+            f"{len(outcome.kept)} documents are kept though their files are gone: that is more than"
+            " half of what came from this folder. Is its disk mounted? If they are to go:"
+            " documind sync --allow-empty",
+            markup=False,
+        )
     if outcome.failed:
         err.print(
             "files that failed are tried again next time; name them in .documindignore to leave"
@@ -569,12 +603,12 @@ def follow(
         except DocuMindError as error:
             complain(error.message)
             continue
-        if outcome.added or outcome.replaced or outcome.removed or outcome.failed:
+        if outcome.added or outcome.replaced or outcome.removed or outcome.failed or outcome.kept:
             tell(outcome)
 
 
 def changes(folder: Path, stop: threading.Event) -> Iterator[set[tuple[Change, str]]]:
-    """Yield changes below a folder in groups, without hidden files. Our own manifest is hidden.
+    """Yield changes below a folder in groups, without hidden files.
 
     Without any for STILL_MS, yield none.
     """

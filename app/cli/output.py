@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import re
 import sys
 import webbrowser
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.markup import escape
 from rich.progress import (
     BarColumn,
@@ -23,10 +24,12 @@ from rich.progress import (
     TextColumn,
     TimeElapsedColumn,
 )
+from rich.segment import Segment
 from rich.table import Table
 
 from app.client import Json
 from app.core.errors import InvalidInput, NotFound
+from app.core.normalisation import UNSHOWABLE
 from app.core.text import either
 from app.core.types import Library, LibraryName
 from app.settings import Settings
@@ -35,8 +38,26 @@ from app.storage.files.lock import DirectoryLock, owner
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
-out = Console(highlight=False, soft_wrap=True)
-err = Console(stderr=True, highlight=False, soft_wrap=True)
+_NO_LAYOUT = re.compile(rf"(?![\n\t])(?:{UNSHOWABLE.pattern})")
+
+
+def shown(text: str) -> str:
+    """Return a text without what would control the terminal or its direction of writing."""
+    return _NO_LAYOUT.sub("", text)
+
+
+class CleanConsole(Console):
+    """Prints what documents, servers and hosts say without their control characters."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        for text, style, control in super().render(renderable, options):
+            yield Segment(text if control else shown(text), style, control)
+
+
+out = CleanConsole(highlight=False, soft_wrap=True)
+err = CleanConsole(stderr=True, highlight=False, soft_wrap=True)
 
 _PIPE_WIDTH = 10_000
 """Characters of the longest line of a table in a pipe."""
@@ -44,12 +65,18 @@ _PIPE_WIDTH = 10_000
 
 def emit(value: object) -> None:
     """Print one JSON value, for programs."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2, default=str) + "\n")
+    sys.stdout.write(_json(value, indent=2) + "\n")
+
+
+def _json(value: object, indent: int | None = None) -> str:
+    """Return JSON that a terminal can be shown: what would control it is escaped."""
+    text = json.dumps(value, ensure_ascii=False, indent=indent, default=str)
+    return _NO_LAYOUT.sub(lambda sign: json.dumps(sign.group())[1:-1], text)
 
 
 def emit_line(value: object) -> None:
     """Print a JSON value on its own line and flush, for programs that read along."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, default=str) + "\n")
+    sys.stdout.write(_json(value) + "\n")
     sys.stdout.flush()
 
 
@@ -87,7 +114,7 @@ def table(
     if out.is_terminal:
         out.print(grid)
     else:
-        Console(file=out.file, width=_PIPE_WIDTH, highlight=False).print(grid)
+        CleanConsole(file=out.file, width=_PIPE_WIDTH, highlight=False).print(grid)
 
 
 @contextmanager

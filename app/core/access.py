@@ -81,9 +81,9 @@ class Caller:
         return "all" if self.sees_all else min(self.libraries).value
 
     def heard(self, error: DocuMindError) -> DocuMindError:
-        """Return an error as the caller may hear it: nothing of a library that it may not see."""
-        if isinstance(error, InOtherLibrary) and not self.sees_all:
-            return NotFound("no such document in this library; list its documents first")
+        """Return an error as the caller may hear it: also where else a document is, if it may."""
+        if isinstance(error, InOtherLibrary) and self.sees_all:
+            return NotFound(error.elsewhere)
         return error
 
     def _named(self) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Literal, NamedTuple
 
-from app.core.documents import Heading, Passage
+from app.core.documents import Document, Heading, Passage
 from app.core.forms import AS_JSON, DESCRIBED, WITHIN
 from app.core.labels import Condition, fold
 from app.core.vocabulary import (
@@ -396,6 +396,11 @@ class Answer:
     """What is kept of a model's own words; None where no model spoke."""
     nearest: tuple[Nearest, ...] = ()
     """Places that come nearest, best first, where the question was refused; no part of an answer."""
+
+    @property
+    def documents(self) -> tuple[Document, ...]:
+        """Documents that the evidence is of, each once."""
+        return tuple(dict.fromkeys(item.hit.passage.document for item in self.evidence))
 
 
 @dataclass(frozen=True, slots=True)

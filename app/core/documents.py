@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 from app.core.forms import AS_JSON, WITHIN
 from app.core.labels import NO_LABELS, Labels, Value
 from app.core.links import WebLink
+from app.core.normalisation import clean_name
 from app.core.vocabulary import FloatArray, Library
 
 
@@ -35,6 +36,17 @@ class RawDocument:
     """Tags and own metadata that it is given."""
     again: bool = False
     """Read even where the bytes are unchanged: more is known of what they show."""
+    reread: bool = False
+    """Bytes of a live document that are read once more, not bytes that somebody sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The addresses that a feed or a sitemap lists."""
+
+    addresses: tuple[str, ...] = ()
+    of_sitemaps: bool = False
+    """They are of sitemaps, not of pages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +89,15 @@ class Metadata:
     arxiv_id: str | None = None
     language: str = ""
     """ISO 639-1; empty: unknown, treated as English."""
+
+    def __post_init__(self) -> None:
+        """Clean title and authors, whoever names them: the file, its source, a person."""
+        object.__setattr__(self, "title", _one_line(self.title))
+        object.__setattr__(self, "authors", tuple(map(_one_line, self.authors)))
+
+
+def _one_line(name: str) -> str:
+    return clean_name(name if name.isprintable() else " ".join(name.split()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,11 +244,18 @@ class DocumentDraft:
     """Edition of the source, to skip what is unchanged: of an article its revision id in the
     wiki, of a file who has read it."""
     job_id: str = ""
-    """The job that accepted it; empty: no deletion keeps it out."""
+    """The job that accepted it: a deletion or an upload after that keeps it out; empty: none
+    does."""
     labels: Labels = NO_LABELS
     """Tags and own metadata that it is given; a value that its key does not take is left out."""
     again: bool = False
     """A revision even where bytes and edition are those of the last one."""
+    reread: bool = False
+    """It is taken only while the document is live with the same bytes."""
+
+    def __post_init__(self) -> None:
+        """Clean the file name: a page, an archive or a bundle may have given it."""
+        object.__setattr__(self, "filename", clean_name(self.filename))
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,7 +121,12 @@ class NotFound(DocuMindError):
 
 
 class InOtherLibrary(NotFound):
-    """The other library has the document, which its message says."""
+    """The other library has the document; the message hides it, as not every key may know."""
+
+    def __init__(self, message: str, elsewhere: str = "") -> None:
+        super().__init__(message)
+        self.elsewhere = elsewhere or message
+        """For those who see every library."""
 
 
 class NoOriginal(NotFound):

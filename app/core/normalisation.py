@@ -28,6 +28,23 @@ _UNUSUAL = re.compile(
     + "]"
 )
 
+# C0 and C1 controls, lone surrogates, and the marks that reorder or hide parts of a name.
+UNSHOWABLE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff"
+    "\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]"
+)
+"""What no name from outside keeps and no terminal is sent, apart from line ends and tabs."""
+
+
+def clean_name(raw: str) -> str:
+    """Return a name from outside on one line, NFC, without what controls a terminal or a direction.
+
+    Joiners stay next to scripts and emoji that need them. It may be empty.
+    """
+    text, _ = _strip_joiners(UNSHOWABLE.sub("", raw)) if not raw.isprintable() else (raw, 0)
+    return unicodedata.normalize("NFC", text).strip()
+
+
 _PLAIN = bytes(range(0x20, 0x7F)) + b"\t\n"
 """ASCII that is stored as it is."""
 

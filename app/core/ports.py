@@ -14,6 +14,7 @@ from app.core.cancel import CancelToken
 from app.core.types import (
     EmbedderIdentity,
     FloatArray,
+    Listing,
     PageBoxes,
     PageText,
     PageWords,
@@ -140,6 +141,13 @@ class Parser(Protocol):
             Busy: A parse could not begin in time.
             UnsupportedType: No parser for this content.
             Encrypted, NoTextLayer, Unreadable, TooLarge: What is wrong with the file.
+        """
+
+    def addresses(self, content: bytes, base: str) -> Listing:
+        """Return what a feed or sitemap lists; `base` is its own address.
+
+        Raises:
+            Unreadable: Its parse broke a limit.
         """
 
     def page_boxes(

@@ -62,6 +62,8 @@ class BulkTask:
     source: str
     """Name of the source, the same for every dump of one encyclopedia, for example `enwiki`."""
     options: IngestOptions
+    job_id: str = ""
+    """The job that indexes it, which deletions after it keep out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +127,7 @@ def _prepare(task: BulkTask, article: Article) -> Prepared:
         licence=article.licence,
         flags=(f"stripped:{stripped}",) if stripped else (),
         source_revision=article.revision,
+        job_id=task.job_id,
         labels=article.labels,
     )
     return Prepared(LedgerEntry(article.key, article.revision, "indexed"), draft)
@@ -454,6 +457,7 @@ class BulkIndexer:
                 is indexed, nothing removed.
             Unreadable: The source cannot be read on.
             DiskFull: No space; everything acknowledged before is safe.
+            Superseded: The library was cleared after the job was accepted.
         """
         token = cancel or CancelToken()
         links = LinkCounts()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -12,16 +11,12 @@ from importlib.util import find_spec
 from typing import Literal
 
 from app.core.errors import InvalidInput
+from app.core.normalisation import clean_name
 from app.core.types import Ocr, OcrEngine, PageSpan, PageText
 
 MAX_NAME_BYTES = 255
 """What common file systems allow for one name."""
 MAX_KEY_BYTES = 1024
-# C0 and C1 controls, and the marks that reorder or hide parts of a name (docs/facts/libraries.md).
-_UNSHOWABLE = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb"
-    "\ud800-\udfff\U000e0000-\U000e0fff]"
-)
 
 
 def display_name(raw: str) -> str:
@@ -31,7 +26,7 @@ def display_name(raw: str) -> str:
     becomes `unnamed`; one that is cut ends with a number of its own, so that two stay two.
     """
     last = re.split(r"[/\\]", raw.rstrip("/\\"))[-1]
-    name = _clean(last)
+    name = clean_name(last)
     return "unnamed" if name in ("", ".", "..") else _fit(name, MAX_NAME_BYTES)
 
 
@@ -46,7 +41,7 @@ def source_key(raw: str) -> str:
         raise InvalidInput(
             f"source_key {raw!r} is an absolute path; give it relative to the folder"
         )
-    parts = [_clean(part) for part in path.split("/")]
+    parts = [clean_name(part) for part in path.split("/")]
     parts = [part for part in parts if part not in ("", ".")]
     if ".." in parts:
         raise InvalidInput(f"source_key {raw!r} climbs out of its folder; give a path without '..'")
@@ -60,10 +55,6 @@ def source_key(raw: str) -> str:
             f"source_key {raw[:60]!r}... is longer than {MAX_KEY_BYTES} bytes; shorten it"
         )
     return key
-
-
-def _clean(part: str) -> str:
-    return unicodedata.normalize("NFC", _UNSHOWABLE.sub("", part)).strip()
 
 
 def _fit(name: str, limit: int) -> str:

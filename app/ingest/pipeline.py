@@ -61,7 +61,7 @@ class IngestRun:
         writer: CatalogIndexWriter,
         progress: Progress | None,
         written: Written | None,
-        ask_for_ocr: Callable[[str, str, str], object] | None = None,
+        ask_for_ocr: Callable[[str, str], object] | None = None,
     ) -> None:
         self._writer = writer
         self._ask_for_ocr = ask_for_ocr
@@ -99,7 +99,7 @@ class IngestRun:
             self.finish(pending.index, outcome)
             draft = pending.draft
             if self._ask_for_ocr is not None and outcome.doc_id and waits_for_ocr(draft.flags):
-                self._ask_for_ocr(draft.doc_id, draft.sha256, draft.source_key)
+                self._ask_for_ocr(draft.doc_id, draft.sha256)
         if self._written is not None:
             live = (one for one in outcomes if one.status != "unchanged")
             self._written([one.doc_id for one in live if one.doc_id is not None])
@@ -184,8 +184,8 @@ class IngestPipeline:
     """Finds what a reader should be warned of in a text; default nothing."""
     rereads: Callable[[], bool] = lambda: True
     """Says whether bytes that an older release has read are read again, or are unchanged."""
-    ask_for_ocr: Callable[[Library, str, str, str], object] | None = None
-    """Told the id, SHA-256 and source key of a live document with pages that OCR is to read."""
+    ask_for_ocr: Callable[[Library, str, str], object] | None = None
+    """Told the id and SHA-256 of a live document with pages that OCR is to read."""
 
     def ingest(
         self,
@@ -242,11 +242,12 @@ class IngestPipeline:
             live is not None
             and is_known
             and (self.writer.source_revision(live) == READ_AS or not self.rereads())
+            and (document.reread or self.writer.accept_again(live, document.job_id))
         ):
             if document.labels:
                 self.writer.label(library, live.doc_id, document.labels)
             if self.ask_for_ocr is not None and waits_for_ocr(live.flags):  # it was cancelled, say
-                self.ask_for_ocr(library, live.doc_id, sha256, live.source_key)
+                self.ask_for_ocr(library, live.doc_id, sha256)
             return IngestOutcome(
                 document.filename, live.doc_id, "unchanged", duplicate_of=live.duplicate_of
             )
@@ -300,6 +301,7 @@ class IngestPipeline:
             job_id=document.job_id,
             labels=document.labels,
             again=document.again,
+            reread=document.reread,
         )
 
 

@@ -31,7 +31,7 @@ from app.core.cancel import CancelToken
 from app.core.errors import Busy, Cancelled, DocuMindError, InputError, Unreadable, error_classes
 from app.core.forms import from_json
 from app.core.labels import found_labels
-from app.core.types import PageBoxes, PageText, PageWords, ParsedDocument
+from app.core.types import Listing, PageBoxes, PageText, PageWords, ParsedDocument
 from app.ingest.names import IngestOptions
 
 # Exchange a JSON header and a body between server and parsing child.
@@ -267,6 +267,10 @@ class SandboxedParser:
                 f"{filename!r} made the parser answer nonsense ({exc}); save it again and upload"
                 " that"
             ) from exc
+
+    def addresses(self, content: bytes, base: str) -> Listing:
+        header, _ = self._ask({"operation": "addresses"}, content, base)
+        return from_json(Listing, header["listing"])
 
     def page_boxes(
         self, content: bytes | Path, pages: Sequence[PageText], words: Sequence[PageWords] = ()

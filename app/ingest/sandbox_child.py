@@ -51,6 +51,8 @@ def _answer(
     try:
         if request["operation"] == "words":
             return {"words": parser.page_words(source, request["page"])}, b""
+        if request["operation"] == "addresses":
+            return {"listing": parser.addresses(content, request["filename"])}, b""
         words = [PageWords.from_json(page.values()) for page in request["words"]]
         if request["operation"] == "boxes":
             pages = [PageText(**page) for page in request["pages"]]

@@ -99,6 +99,7 @@ class BulkIndexJob:
             Unreadable: The source cannot be read on.
             Conflict: The source lacks most of what is known under its name; nothing was removed.
             Cancelled: Paused, cancelled or shutting down; what was written stays.
+            Superseded: The library was cleared since.
         """
         payload = from_json(BulkPayload, context.payload)
         cores = os.cpu_count() or 1
@@ -112,7 +113,7 @@ class BulkIndexJob:
             context.step(read, whole, "articles")
 
         summary = self.indexer.run(
-            BulkTask(payload.library, payload.name, self.options),
+            BulkTask(payload.library, payload.name, self.options, context.job_id),
             articles if payload.articles is None else FirstArticles(articles, payload.articles),
             workers=workers,
             missing=payload.missing,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -32,15 +32,16 @@ from app.core.types import (
     Job,
     JobFile,
     Library,
+    Listing,
     Metadata,
     RawDocument,
     from_json,
     json_values,
 )
 from app.ingest.embedding import BackfillReport, ChunkFailure, VectorBackfill
+from app.ingest.parsers.listings import may_list
 from app.ingest.pipeline import READ_AS, IngestPipeline, waits_for_ocr
 from app.ingest.sources.folders import SampleDocuments
-from app.ingest.sources.listings import addresses_in
 from app.jobs.runner import (
     IngestPayload,
     IngestReport,
@@ -406,6 +407,8 @@ class RereadJob:
             ]
             outcomes = pipeline.ingest(library, raws, cancel=context.cancel)
             for document, outcome in zip(batch, outcomes, strict=True):
+                if outcome.code == Superseded.code:
+                    continue  # deleted or replaced while it was read
                 failed = outcome.status == "failed"
                 counts["failed" if failed else "read"] += 1
                 if failed:
@@ -420,17 +423,9 @@ class RereadJob:
 OCR = "ocr"
 
 
-def request_ocr(
-    runner: JobRunner, library: Library, doc_id: str, sha256: str, source_key: str
-) -> None:
+def request_ocr(runner: JobRunner, library: Library, doc_id: str, sha256: str) -> None:
     """Ask for the text of a document's pages that are pictures, once for the same bytes."""
-    payload = {
-        "library": library.value,
-        "doc_id": doc_id,
-        "sha256": sha256,
-        "files": [{"source_key": source_key}],  # a deletion keeps it out
-        "retry": True,
-    }
+    payload = {"library": library.value, "doc_id": doc_id, "sha256": sha256, "retry": True}
     if all(job.payload != payload for job in runner.unfinished(OCR, library)):
         runner.submit(OCR, payload, unit="pages")
 
@@ -505,6 +500,7 @@ def raw_again(document: Document, path: Path, job_id: str) -> RawDocument:
         doc_id=document.doc_id,
         metadata=known if document.arxiv_id else None,  # arXiv knows them better than the page
         job_id=job_id,
+        reread=True,
     )
 
 
@@ -512,7 +508,8 @@ def raw_again(document: Document, path: Path, job_id: str) -> RawDocument:
 # that a feed or a sitemap lists.
 
 MOST_LISTED = 50
-"""Pages that are fetched of one feed or sitemap, the first ones that it lists."""
+"""Pages fetched of one feed or sitemap, and sitemaps read of a list of them: the first ones."""
+_OF_ONE_PAGE = (InputError, ProviderError, NotFound, Busy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -529,7 +526,7 @@ class FetchJob:
         what = str(context.payload.get("url") or context.payload["arxiv_id"])
         context.files([JobFile(what, "running", 0.0)])
         first = self.fetch(what, context.cancel)
-        if listed := self._listed(first, context.cancel):
+        if listed := self._listed(library, first, context.cancel):
             outcomes = self._each(context, library, listed)
         else:
             outcomes = [self._ingest(context, library, first)]
@@ -549,18 +546,26 @@ class FetchJob:
         (outcome,) = pipeline.ingest(library, [own], cancel=context.cancel)
         return outcome
 
-    def _listed(self, first: RawDocument, cancel: CancelToken) -> list[str]:
+    def _listed(self, library: Library, first: RawDocument, cancel: CancelToken) -> list[str]:
         """Return the pages that a feed or sitemap lists, also those of sitemaps in it."""
-        addresses, are_sitemaps = addresses_in(first)
-        if not are_sitemaps:
-            return addresses[:MOST_LISTED]
+        listing = self._addresses(library, first)
+        if not listing.of_sitemaps:
+            return list(listing.addresses[:MOST_LISTED])
         pages: dict[str, None] = {}
-        for address in addresses:
+        for address in listing.addresses[:MOST_LISTED]:
             if len(pages) >= MOST_LISTED or cancel.wait(self.apart_s):
                 break
-            listed, deeper = addresses_in(self.fetch(address, cancel))
-            pages |= dict.fromkeys(() if deeper else listed)
+            with suppress(*_OF_ONE_PAGE):  # one that fails holds no other up
+                inner = self._addresses(library, self.fetch(address, cancel))
+                pages |= dict.fromkeys(() if inner.of_sitemaps else inner.addresses)
         return list(pages)[:MOST_LISTED]
+
+    def _addresses(self, library: Library, document: RawDocument) -> Listing:
+        content = document.content
+        if not isinstance(content, bytes) or not may_list(content):
+            return Listing()
+        base = document.source_url or document.source_key
+        return self.parts.pipeline_of(library).parser.addresses(content, base)
 
     def _each(
         self, context: JobContext, library: Library, addresses: Sequence[str]
@@ -576,7 +581,7 @@ class FetchJob:
             context.file(at, "running", 0.0)
             try:
                 outcome = self._ingest(context, library, self.fetch(address, context.cancel))
-            except (InputError, ProviderError, NotFound, Busy) as error:
+            except _OF_ONE_PAGE as error:
                 outcome = IngestOutcome(
                     address, None, "failed", reason=error.message, code=error.code
                 )
@@ -591,17 +596,17 @@ class FetchJob:
 
 @dataclass(frozen=True, slots=True)
 class SamplesJob:
-    """Handler of `samples`, safe to repeat; `purge: true` removes old samples first."""
+    """Handler of `samples`, safe to repeat; `purge: true` removes samples that are no more."""
 
     parts: Collecting
     root: Path
     """Folder with `public/` and `papers/`."""
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
-        if context.payload.get("purge") is True:
-            remove_samples(self.parts.catalog, self.parts.writer)
         samples = {
-            library: list(SampleDocuments(library, self.root))
+            library: [
+                replace(raw, job_id=context.job_id) for raw in SampleDocuments(library, self.root)
+            ]
             for library in (Library.PUBLIC, Library.PAPERS)
         }
         context.files(
@@ -620,6 +625,9 @@ class SamplesJob:
                 library, raws, progress=progress, cancel=context.cancel
             )
             context.progress(len(outcomes), total, "files")
+        if context.payload.get("purge") is True:
+            here = {raw.source_key for raws in samples.values() for raw in raws}
+            remove_samples(self.parts.catalog, self.parts.writer, keep=here)
         context.publish(json_values(IngestReport("text", tuple(outcomes))))
         done: list[IngestOutcome] = []
         for library, raws in samples.items():
@@ -630,8 +638,14 @@ class SamplesJob:
         return json_values(IngestReport("vectors", tuple(done)))
 
 
-def remove_samples(catalog: Catalog, writer: CatalogIndexWriter) -> dict[Library, int]:
-    """Remove every sample document and nothing else; return counts by library."""
+def remove_samples(
+    catalog: Catalog, writer: CatalogIndexWriter, keep: Collection[str] = ()
+) -> dict[Library, int]:
+    """Remove every sample document but those to keep, by id, and nothing else.
+
+    Returns:
+        Counts by library.
+    """
     removed: dict[Library, int] = {}
     for library in Library:
         cursor: str | None = None
@@ -643,6 +657,8 @@ def remove_samples(catalog: Catalog, writer: CatalogIndexWriter) -> dict[Library
                 break
         removed[library] = 0
         for name in names:
+            if name in keep:
+                continue
             with suppress(NotFound):  # deleted by another request before
                 writer.delete(library, name)
                 removed[library] += 1

@@ -78,7 +78,10 @@ class Maintenance:
     def load(self, context: JobContext) -> Record:
         named = context.payload.get("library")
         library = None if named is None else Library(str(named))
-        report = asdict(self.store.bundler.load(_path(context), library, context.step, inspect))
+        loaded = self.store.bundler.load(
+            _path(context), library, context.step, inspect, context.job_id
+        )
+        report = asdict(loaded)
         if report["chunks"] != report["vectors"]:
             self.later(Library(str(report["library"])))
         return report

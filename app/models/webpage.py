@@ -19,6 +19,7 @@ from app.core.errors import (
     ProviderUnreachable,
     TooLarge,
 )
+from app.core.normalisation import UNSHOWABLE, clean_name
 from app.core.types import RawDocument
 from app.models.http import HttpClient
 from app.models.sockets import is_public
@@ -33,7 +34,7 @@ _MOST_ROBOTS_BYTES = 512 * 1024
 _RETRY_S = 60.0
 _WHOLE_S = 60.0
 """Longest wait for a reply as a whole."""
-_ODD = re.compile(r"[\x00-\x20\x7f\\]")
+_ODD = re.compile(r"[ \\]")
 
 
 class _Reply(NamedTuple):
@@ -76,7 +77,8 @@ def _split(url: str) -> SplitResult:
         named = address.hostname is not None and address.hostname.encode("idna")
     except ValueError:  # a port that is no number, an odd bracket, a name that cannot be
         usable = named = False
-    if not usable or not named or _ODD.search(url) or len(url) > LONGEST_URL:
+    odd = _ODD.search(url) or UNSHOWABLE.search(url)
+    if not usable or not named or odd or len(url) > LONGEST_URL:
         raise InvalidInput(
             f"this is no web address of at most {LONGEST_URL:,} characters: {url[:80]!r}; expected"
             " one like https://example.org/page"
@@ -244,6 +246,6 @@ _SUFFIXES = {
 def _name(reply: _Reply) -> str:
     """Return a file name that ends as the content type says."""
     last = unquote(reply.address.path).rstrip("/").rpartition("/")[2]
-    name = last or reply.address.hostname or "page"
+    name = clean_name(last) or reply.address.hostname or "page"
     suffixes = _SUFFIXES.get(reply.media_type, ())
     return name if not suffixes or name.lower().endswith(suffixes) else f"{name}{suffixes[0]}"

@@ -56,16 +56,16 @@ from app.storage.catalog.rows import (
 from app.storage.catalog.schema import documents, meta, pieces, put_meta, revisions, rows_of
 from app.storage.catalog.state import (
     ORIGINALS,
+    accepted_at,
     awaited_originals,
     delete_claims,
     delete_sources,
     delete_words,
+    keep_out,
     keep_words,
     record_page,
     record_unlinks,
-    refuse_superseded,
-    supersede,
-    supersede_older,
+    unfinished_before,
     words_of,
 )
 from app.storage.catalog.vectors import Builds, checked_rows, claim_fingerprint, store_vectors
@@ -128,11 +128,12 @@ class CatalogIndexWriter:
         Raises:
             DiskFull: No space; the batch is not acknowledged.
             Conflict: A source key belongs to another document.
+            Superseded: A document was deleted or replaced after its job was accepted.
         """
         if not drafts:
             return []
         with self._projector.writing():
-            written = self._store(drafts, None)
+            written = self._store(drafts, None, leave_out=False)
         for library in sorted({draft.library for draft in drafts}):
             self._words[library].await_found(written.claims.get(library))
         return written.results
@@ -142,6 +143,8 @@ class CatalogIndexWriter:
     ) -> list[WriteResult]:
         """Make drafts live and record a ledger page, atomically; durable on return.
 
+        Documents that were deleted or replaced after their job was accepted are left out.
+
         Words are gathered over batches and found within seconds, or on return when a draft replaces
         a document; `settle` waits for them. After a crash the next start makes them found. A call
         may wait while too many words wait.
@@ -150,12 +153,13 @@ class CatalogIndexWriter:
             DiskFull: No space; the batch is not stored, or words of batches before it cannot be
                 committed.
             Conflict: A source key belongs to another document.
+            Superseded: The library was cleared after the job was accepted.
         """
         for library in {draft.library for draft in drafts}:
             self._words[library].wait_for_room()
             self._words[library].background = True
         with self._projector.writing():
-            written = self._store(drafts, page)
+            written = self._store(drafts, page, leave_out=True)
         for library, claim in written.claims.items():
             chunks = sum(len(draft.chunks) for draft in drafts if draft.library is library)
             self._words[library].gather(claim, chunks)
@@ -172,7 +176,25 @@ class CatalogIndexWriter:
         finally:
             self._words[library].background = False
 
-    def _store(self, drafts: Sequence[DocumentDraft], page: LedgerPage | None) -> Written:
+    def accept_again(self, live: Document, job_id: str) -> bool:
+        """Note that a job brought the bytes that are live: what was accepted before is kept out.
+
+        Returns:
+            Whether they are live still.
+        """
+        of = _named(live.library, live.doc_id, "live") & (documents.c.sha256 == live.sha256)
+        with self._database.read() as sql:
+            accepted = accepted_at(sql, job_id)
+            waiting = sql.execute(unfinished_before(accepted)).first()
+            held = sql.execute(select(documents.c.accepted).where(of)).scalar()
+        if held is None or held >= accepted or waiting is None:
+            return held is not None
+        with self._projector.writing(), self._database.write("accept") as sql:
+            return bool(sql.execute(update(documents).where(of).values(accepted=accepted)).rowcount)
+
+    def _store(
+        self, drafts: Sequence[DocumentDraft], page: LedgerPage | None, *, leave_out: bool
+    ) -> Written:
         """Store rows.
 
         A batch that replaces documents is found on return: the old revision is shown until the new
@@ -184,10 +206,9 @@ class CatalogIndexWriter:
             if not self._words[library].in_step:
                 self._words[library].catch_up()
         with self._database.write("documents") as sql:
-            refuse_superseded(sql, drafts)
-            supersede_older(sql, drafts)
             self._projector.log.save_into(sql)
-            written = RevisionBatch(sql, self._database.dialect).write(drafts)
+            batch = RevisionBatch(sql, self._database.dialect, leave_out=leave_out)
+            written = batch.write(drafts)
             if page is not None:
                 record_page(sql, page)
             for library in written.claims:
@@ -429,7 +450,7 @@ class CatalogIndexWriter:
                 docs = [row.doc for row in self._database.rows(live.limit(CLEAR_BATCH))]
                 if not docs:
                     with self._database.write("remove") as sql:
-                        supersede(sql, library, None)
+                        keep_out(sql, library, None)
                         delete_sources(sql, library)
                     break
                 _, claim = self._hide(library, docs, 0)
@@ -517,7 +538,7 @@ class CatalogIndexWriter:
         with self._database.write("remove") as sql:
             self._projector.log.save_into(sql)
             keys = select(documents.c.source_key).where(documents.c.doc.in_(docs))
-            supersede(sql, library, sql.execute(keys).scalars().all())
+            keep_out(sql, library, sql.execute(keys).scalars().all())
             shas: set[str] = set()
             for doc in docs:
                 live = (documents.c.doc == doc) & (documents.c.state == "live")

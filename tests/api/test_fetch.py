@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ from typer.testing import CliRunner
 
 from app.cli.main import app
 from app.core.types import Library
+from app.jobs.ingest import MOST_LISTED, FetchJob
+from app.jobs.kinds import FETCH
 from app.storage.files.lock import DirectoryLock
 from tests.api.conftest import Site, listening, site
 from tests.fakes.files import make_pdf
@@ -29,7 +32,16 @@ SITEMAP = """<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url>
 <loc>{site}/tides</loc></url><url><loc>{site}/paper</loc></url></urlset>"""
 SITEMAPS = """<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">
 <sitemap><loc>{site}/sitemap.xml</loc></sitemap></sitemapindex>"""
-LISTINGS = {"/rss": RSS, "/atom": ATOM, "/sitemap.xml": SITEMAP, "/sitemaps.xml": SITEMAPS}
+EMPTY = "".join(f"<sitemap><loc>{{site}}/empty{n}.xml</loc></sitemap>" for n in range(5000))
+LISTINGS = {
+    "/endless.xml": f"<sitemapindex>{EMPTY}</sitemapindex>",
+    "/odd.xml": "<sitemapindex><sitemap><loc>{site}/gone</loc></sitemap>"
+    "<sitemap><loc>{site}/sitemap.xml</loc></sitemap></sitemapindex>",
+    "/rss": RSS,
+    "/atom": ATOM,
+    "/sitemap.xml": SITEMAP,
+    "/sitemaps.xml": SITEMAPS,
+}
 
 
 class Web(HttpDouble):
@@ -41,6 +53,8 @@ class Web(HttpDouble):
         if asked.path in LISTINGS:
             text = LISTINGS[asked.path].replace("{site}", self.url)
             return Canned(text.encode(), content_type="application/xml")
+        if asked.path.startswith("/empty"):
+            return Canned(b"<urlset></urlset>", content_type="application/xml")
         if asked.path == "/tides":
             return Canned(self.page, content_type="text/html")
         if asked.path == "/paper":
@@ -95,6 +109,7 @@ def test_what_stands_behind_an_address_is_read_by_its_type(opened: Site, web: We
         ("/atom", [("indexed", "/tides")]),
         ("/sitemap.xml", [("indexed", "/tides"), ("indexed", "/paper")]),
         ("/sitemaps.xml", [("indexed", "/tides"), ("indexed", "/paper")]),
+        ("/odd.xml", [("indexed", "/tides"), ("indexed", "/paper")]),
     ],
 )
 def test_the_pages_that_a_feed_or_sitemap_lists_become_documents(
@@ -108,6 +123,19 @@ def test_the_pages_that_a_feed_or_sitemap_lists_become_documents(
     assert {row["source_key"] for row in rows} == {
         web.url + path for status, path in outcomes if status == "indexed"
     }
+
+
+def test_sitemaps_are_capped_as_pages_are(
+    opened: Site, web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (fetch,) = [kind.handler for name, kind in opened.services.jobs._kinds.items() if name == FETCH]
+    assert isinstance(fetch, FetchJob)
+    in_no_time = replace(fetch, apart_s=0.0)
+    opened.services.jobs.register(FETCH, in_no_time, lane="network")
+    reply = opened.client.post("/api/v1/fetch-url", json={"url": f"{web.url}/endless.xml"})
+    assert reply.status_code in (201, 207, 415, 422), reply.text
+    asked = [one.path for one in web.asked if one.path.startswith("/empty")]
+    assert len(asked) == MOST_LISTED
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ import httpx2
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
 from starlette.testclient import TestClient
 
 from app.api.mcp_server import TOOLS
@@ -181,7 +182,9 @@ def test_only_a_key_of_all_libraries_hears_where_a_document_is(keyed: Keyed) -> 
     told = keyed.send(ADMIN, "GET", hidden, params=own)
     assert (told.status_code, "'public' has it" in told.text) == (404, True)
     silent = keyed.send("read-papers", "GET", hidden, params=own)
-    assert (silent.status_code, "public" in silent.json()["detail"]) == (404, False)
+    nowhere = keyed.send("read-papers", "GET", "/api/v1/papers/nowhere", params=own)
+    said = silent.json()["detail"].replace(keyed.documents["public"], "nowhere")
+    assert (silent.status_code, said) == (404, nowhere.json()["detail"])
 
 
 def test_a_limited_key_uses_its_own_library(keyed: Keyed) -> None:
@@ -231,6 +234,15 @@ def test_every_tool_by_scope_and_library(keyed: Keyed, limited: bool) -> None:
                 assert found.is_error == refused, (scope, name, found)
                 if refused:
                     assert "forbidden" in str(found.content)
+
+            if limited and scope in ("read", "admin"):
+                # what is in another library only reads as what is nowhere
+                told = []
+                for doc_id in (keyed.documents["public"], "nowhere"):
+                    with pytest.raises(MCPError) as refusal:
+                        await client.read_resource(f"documind://papers/{doc_id}")
+                    told.append(str(refusal.value).replace(doc_id, ""))
+                assert told[0] == told[1]
 
     with listening(keyed.site.app, lifespan="off") as url:
         for scope in SCOPES:
@@ -344,6 +356,7 @@ SETTINGS = (
     ("PUT", "/api/v1/models/host", {"base_url": "http://127.0.0.1:9", "model": "m"}),
     ("POST", "/api/v1/models/pull", {"model": "m"}),
     ("POST", "/api/v1/models/test", {"model": None}),
+    ("POST", "/api/v1/reembed", {"library": "papers", "model": "other"}),
     ("POST", "/api/v1/keys", {"name": "laptop", "scopes": ["read"], "confirm": True}),
     ("DELETE", "/api/v1/keys/laptop", None),
 )
@@ -365,6 +378,7 @@ def test_closed_settings_change_nothing_for_any_key(tmp_path: Path) -> None:
         changing = {
             (method, path)
             for method, path, _ in operations(shop)
-            if method != "GET" and path.startswith(("/api/v1/models", "/api/v1/keys"))
+            if method != "GET"
+            and path.startswith(("/api/v1/models", "/api/v1/keys", "/api/v1/reembed"))
         }
         assert changing == {(m, path.replace("laptop", "{name}")) for m, path, _ in SETTINGS}

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from app.answer.suggestions import questions_about, questions_in
-from app.core.types import Heading
+from app.answer.suggestions import Suggester, questions_about, questions_in
+from app.core.cancel import CancelToken
+from app.core.types import Heading, Question, Scope
 from tests.api.conftest import Site, site
 from tests.stores import passage
 
@@ -95,6 +98,49 @@ def test_what_changed_is_asked_again(inn: Site) -> None:
     found = suggested(inn)
     assert "Can I bring a cat?" in found
     assert "Can I bring a dog?" not in found
+
+
+def test_equal_requests_are_joined_and_the_list_is_kept(
+    inn: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suggester, tried, free = inn.services.suggester, list[str](), threading.Event()
+    answering = Suggester._answering_document
+
+    def held(of: Suggester, scope: Scope, question: str) -> str:
+        assert free.wait(30)
+        tried.append(question)
+        return answering(of, scope, question)
+
+    monkeypatch.setattr(Suggester, "_answering_document", held)
+    with ThreadPoolExecutor(4) as pool:
+        asked = [pool.submit(suggester.suggest, "papers", 4) for _ in range(4)]
+        free.set()
+        lists = {one.result() for one in asked}
+    assert len(lists) == 1
+    assert len(tried) == len(set(tried)) > 0
+    assert suggester.suggest("papers", 4) in lists
+    assert len(tried) == len(set(tried))
+
+
+def test_nothing_is_asked_while_a_person_waits(inn: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    suggester, rag = inn.services.suggester, inn.services.rag
+    monkeypatch.setattr("app.answer.suggestions._PATIENCE_S", 0.01)
+    searched = list[str]()
+    answering = Suggester._answering_document
+
+    def counted(of: Suggester, scope: Scope, question: str) -> str:
+        searched.append(question)
+        return answering(of, scope, question)
+
+    monkeypatch.setattr(Suggester, "_answering_document", counted)
+    events = rag.stream(Question("Can I bring a dog?", "papers"), CancelToken())
+    next(events)
+    waiting = suggester.suggest("papers", 20)
+    assert {one.question.split()[0] for one in waiting} == {"Summarise"}
+    assert searched == []
+    events.close()
+    assert "Can I bring a dog?" in {one.question for one in suggester.suggest("papers", 20)}
+    assert searched
 
 
 @pytest.mark.parametrize(

@@ -85,6 +85,25 @@ def test_a_library_follows_a_folder(served: Site, tmp_path: Path) -> None:
     assert "0 added, 0 replaced, 0 removed, 1 unchanged, 0 failed" in shown.stdout
 
 
+def test_a_folder_whose_disk_is_not_mounted_empties_nothing(served: Site, tmp_path: Path) -> None:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    for n in range(3):
+        (folder / f"{n}.txt").write_text(f"Tin melts at 23{n} degrees.")
+    assert sync(folder)[0] == 0
+    mounted = folder.rename(tmp_path / "elsewhere")
+    folder.mkdir()
+    shown = CliRunner().invoke(app, ["sync", str(folder)])
+    assert shown.exit_code == 3
+    assert "3 documents are kept" in shown.stderr
+    assert "--allow-empty" in shown.stderr
+    assert documents(served) == ["0.txt", "1.txt", "2.txt"]
+    folder.rmdir()
+    mounted.rename(folder)
+    assert sync(folder)[1]["unchanged"] == 3
+    assert [path.name for path in folder.iterdir() if path.name.startswith(".")] == []
+
+
 def test_files_that_hold_no_document_are_skipped_and_fail_nothing(
     served: Site, tmp_path: Path
 ) -> None:
@@ -151,7 +170,6 @@ def test_a_folder_from_elsewhere_removes_nothing_whatever_its_manifest_says(
         name: {"sha256": hashlib.sha256(content).hexdigest(), "size": len(content), "mtime_ns": 1}
         for name, content in (("mine.txt", mine), ("a.txt", (ours / "a.txt").read_bytes()))
     }
-    shutil.copy(ours / ".documind-sync.json", foreign)
     for manifest in (None, {"version": 1, "libraries": {"papers": entries}}):
         if manifest is not None:
             (foreign / ".documind-sync.json").write_text(json.dumps(manifest))
@@ -167,7 +185,7 @@ def test_a_folder_without_its_manifest_still_removes_what_came_from_it(
     for name in ("a", "b"):
         (folder / f"{name}.txt").write_text(f"Text of {name}.")
     sync(folder)
-    (folder / ".documind-sync.json").unlink()
+    shutil.rmtree(tmp_path / "lock" / "synced")
     (folder / "a.txt").unlink()
     moved = folder.rename(tmp_path / "moved")
     assert sync(moved)[1]["removed"] == [], "under another path it is another folder"
@@ -192,7 +210,7 @@ def test_what_was_replaced_from_elsewhere_stays_and_again_makes_it_the_folders(
     (folder / "a.txt").unlink()
     assert sync(folder)[1]["removed"] == [], "it holds other bytes now"
     served.upload(("a.txt", b"Copper is a soft red metal."))
-    assert sync(folder)[1]["removed"] == ["a.txt"]
+    assert sync(folder, "--allow-empty")[1]["removed"] == ["a.txt"]
 
 
 def test_the_server_removes_only_what_the_folder_sent(served: Site) -> None:
@@ -291,5 +309,7 @@ def test_a_synced_folder_shows_what_it_holds_and_what_failed(
 
     (folder / "broken.pdf").unlink()
     (folder / "copper.txt").unlink()
-    assert sync(folder)[0] == 0
+    code, gone = sync(folder)
+    assert (code, gone["removed"], gone["kept"]) == (3, [], ["copper.txt"])
+    assert sync(folder, "--allow-empty")[0] == 0
     assert served.client.get("/api/v1/sync/folders").json() == {"folders": []}

@@ -18,7 +18,7 @@ from app.core.errors import (
 )
 from app.core.normalisation import normalise
 from app.core.ports import Parser
-from app.core.types import PageText
+from app.core.types import Listing, PageText
 from app.ingest.names import IngestOptions
 from app.ingest.parsers import DirectParser
 from app.ingest.parsers.formats import FORMATS, type_of
@@ -36,6 +36,13 @@ def parser(request: pytest.FixtureRequest) -> Iterator[DirectParser | SandboxedP
         return
     with SandboxedParser(OPTIONS) as sandboxed:
         yield sandboxed
+
+
+def test_addresses_of_a_feed_are_listed(parser: Parser) -> None:
+    feed = b"<rss><channel><item><link>/a</link></item></channel></rss>"
+    assert parser.addresses(feed, "https://example.org/feed") == Listing(("https://example.org/a",))
+    index = b"<sitemapindex><sitemap><loc>https://example.org/b</loc></sitemap></sitemapindex>"
+    assert parser.addresses(index, "x") == Listing(("https://example.org/b",), of_sitemaps=True)
 
 
 ODS_ROW = (

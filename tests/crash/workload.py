@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from app.core.errors import Superseded
 from app.core.ids import content_sha256, document_id, fingerprint8
 from app.core.text import words
 from app.core.types import LedgerEntry, LedgerPage, Library, Metadata
@@ -49,6 +51,8 @@ class Journal:
     first write or a deletion is."""
     embedded: set[str] = field(default_factory=set)
     """Source keys whose vectors were acknowledged."""
+    late: dict[str, str] = field(default_factory=dict)
+    """Jobs by source key that were accepted before the document was deleted, and have not ended."""
     steps: dict[str, int] = field(default_factory=dict)
     """How often each named step was entered by a workload that came to its end."""
 
@@ -75,6 +79,8 @@ class Journal:
             self.live[key] = [text]
         elif kind == "embed":
             self.embedded.add(key)
+        elif kind == "late":
+            self.late[key] = text
         elif kind == "steps":
             self.steps = json.loads(text)
 
@@ -173,6 +179,15 @@ def operations(store: IndexStore, journal: Journal) -> list[Callable[[], None]]:
 
         return do
 
+    def fetch(name: str) -> Callable[[], None]:
+        """Accept a job that brings a document, which its payload does not name."""
+
+        def do() -> None:
+            job = store.jobs.create("fetch", {"url": "https://example.org", "library": "papers"})
+            journal.note("late", name, job.id)
+
+        return do
+
     def restore(name: str, revision: int) -> Callable[[], None]:
         def do() -> None:
             journal.note("write?", name, text_of(name, revision))
@@ -199,7 +214,7 @@ def operations(store: IndexStore, journal: Journal) -> list[Callable[[], None]]:
     embed_papers, embed_public = embed(Library.PAPERS), embed(Library.PUBLIC)
     articles = [(f"wiki{letter}", 1) for letter in "abcd"]
     return [
-        write(("ant", 1), ("bee", 1)), embed_papers, write(("cat", 1)), write(("ant", 2)), embed_papers, correct, delete("cat"),
+        write(("ant", 1), ("bee", 1)), embed_papers, write(("cat", 1)), write(("ant", 2)), embed_papers, correct, fetch("cat"), delete("cat"),
         state, bulk(*articles), embed_public, settle, bulk(("wikie", 1), ("wikib", 2), ("wikif", 1)), embed_public, settle,
         store.rebuild, delete("bee", grace_s=3600), restore("bee", 1), delete("wikic"), purge, write(("dog", 1)), embed_papers,
     ]  # fmt: skip
@@ -229,11 +244,24 @@ def check(data: Path, journal_path: Path) -> list[str]:
             if store.writer.current(Library.PUBLIC, key) is None and "" not in journal.live[key]
         ]
         broken += [f"{key}: in the ledger but not in the library" for key in missing]
+        broken += [
+            f"{key}: a job that was accepted before its deletion brings it back"
+            for key, job_id in journal.late.items()
+            if journal.live[key] == [""] and not _is_kept_out(store, key, job_id)
+        ]
         text = text_of("next", 1)
         store.writer.write([make_draft("next", text)])
         if len(store.lexical.search(Library.PAPERS, "next1alpha", 5)) != 1:
             broken.append("what is written after the recovery is not found")
     return broken
+
+
+def _is_kept_out(store: IndexStore, key: str, job_id: str) -> bool:
+    draft = replace(make_draft(key, text_of(key, 2)), job_id=job_id)
+    with suppress(Superseded):
+        store.writer.write([draft])
+        return False
+    return True
 
 
 def _check_library(store: IndexStore, journal: Journal, library: Library) -> list[str]:

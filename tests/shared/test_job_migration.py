@@ -22,8 +22,9 @@ OLD = f"""
 ALTER TABLE jobs {", ".join(f"DROP COLUMN {name}" for name in NEW)};
 DROP INDEX ix_jobs_state;
 ALTER TABLE revisions DROP COLUMN outline;
-ALTER TABLE documents DROP COLUMN other_titles, DROP COLUMN tags, DROP COLUMN metadata;
-DROP TABLE labels, page_words, keys, shares;
+ALTER TABLE documents DROP COLUMN other_titles, DROP COLUMN tags, DROP COLUMN metadata,
+    DROP COLUMN accepted;
+DROP TABLE labels, page_words, keys, shares, deletions, turn_documents;
 ALTER TABLE turns DROP COLUMN parent;
 ALTER TABLE conversations DROP COLUMN tip;
 UPDATE alembic_version SET version_num = '0006';

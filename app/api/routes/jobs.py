@@ -7,10 +7,20 @@ from datetime import UTC, datetime
 from pathlib import Path as FilePath
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Depends, Path, Query, Response
 from pydantic import Field
 
-from app.api.deps import AtCaller, AtDoor, Composition, events, files, needs, needs_all, server_path
+from app.api.deps import (
+    AtCaller,
+    AtDoor,
+    Composition,
+    events,
+    files,
+    needs,
+    needs_all,
+    server_path,
+    settings_open,
+)
 from app.api.errors import declared
 from app.api.schemas.base import Flag, Reply, Request
 from app.api.streaming import EventStream, Pump, each, event
@@ -255,7 +265,10 @@ def calibrate(services: Composition, asked: CalibrateRequest) -> Job:
 
 
 @maintenance_router.post(
-    "/reembed", status_code=202, responses=declared("conflict", "disk_full", "too_large")
+    "/reembed",
+    status_code=202,
+    dependencies=[Depends(settings_open)],
+    responses=declared("conflict", "disk_full", "too_large"),
 )
 def reembed(services: Composition, asked: ReembedRequest) -> Job:
     """Re-embed a library with another model, compare, and swap; as a job.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from app.core.cancel import CancelToken
 from app.core.errors import TooLarge, Unreadable
-from app.core.types import PageBoxes, PageText, PageWords, ParsedDocument
+from app.core.types import Listing, PageBoxes, PageText, PageWords, ParsedDocument
 from app.ingest.names import IngestOptions
 from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.sniffing import identify, pdf_start
@@ -50,6 +50,11 @@ class DirectParser:
                 f"{filename!r} holds no readable text; check that it is the right file"
             )
         return parsed
+
+    def addresses(self, content: bytes, base: str) -> Listing:
+        from app.ingest.parsers.listings import addresses_in  # noqa: PLC0415  # loads XML
+
+        return addresses_in(content, base)
 
     def page_boxes(
         self, content: bytes | Path, pages: Sequence[PageText], words: Sequence[PageWords] = ()

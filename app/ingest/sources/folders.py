@@ -1,8 +1,9 @@
 """Folder sync: what to add, replace and remove so that a library mirrors a folder.
 
 Which documents came from a folder is kept by the server, and only those are ever removed: not
-uploads, not those of another folder, and nothing when the folder's disk is not mounted. The hidden
-manifest in the folder only spares reading files again and decides nothing about removals. See
+uploads, not those of another folder, and nothing when most of a folder is gone at once, as when
+its disk is not mounted. The manifest in the data directory only spares reading files again and
+decides nothing about removals. Nothing in a folder is opened through a link. See
 docs/decisions/0011-sync-manifest.md.
 """
 
@@ -28,6 +29,16 @@ from app.ingest.names import display_name, source_key
 IGNORE_FILE = ".documindignore"
 """Names what a synced folder leaves out, as gitignore(5) describes."""
 
+PASSED_OVER = (
+    "*.tmp", "*.bak", "*~", "*.sync-conflict-*", "*conflicted copy*", "node_modules/"
+)  # fmt: skip
+"""Left out by default; a rule of the ignore file such as `!*.bak` takes it in."""
+
+_UNFINISHED = (
+    ".part", ".partial", ".crdownload", ".opdownload", ".download", ".aria2", ".!ut", ".!qb"
+)  # fmt: skip
+"""Ends of the names under which browsers and other programs download a file."""
+
 
 _OF_PROGRAMS = re.compile(r"~\$.*|desktop\.ini|thumbs\.db", re.IGNORECASE)
 """Locks of open office documents, and what Windows keeps of a folder's looks."""
@@ -36,29 +47,33 @@ _OF_PROGRAMS = re.compile(r"~\$.*|desktop\.ini|thumbs\.db", re.IGNORECASE)
 def visible_files(
     root: Path,
     failed: Callable[[OSError], None] | None = None,
-    skipped: Callable[[Path], None] | None = None,
+    skipped: Callable[[Path, str], None] = lambda *_: None,
 ) -> Iterator[Path]:
     """Yield regular files below `root` by path, without hidden and ignored ones.
 
-    Symbolic links, and files that programs keep for themselves, are left out too.
+    Symbolic links, files that programs keep for themselves, and those that are being downloaded are
+    left out too.
 
     Args:
         root: The folder; its `.documindignore` is read.
         failed: Called for folders that cannot be listed; by default they are skipped.
-        skipped: Called for the files of programs.
+        skipped: Called with the reason for files of programs and unfinished downloads.
 
     Raises:
         InvalidInput: The ignore file cannot be read.
     """
     rules = read_ignore_file(root)
     for folder, folders, files in os.walk(root, onerror=failed):
-        here = Path(folder)
+        here, here_too = Path(folder), {*folders, *files}
         relative = here.relative_to(root)
+        for name in filter(_downloaded_as, sorted(folders)):
+            skipped(here / name, WAITS)
         folders[:] = sorted(
             name
             for name in folders
             if not name.startswith(".")
             and not (here / name).is_symlink()
+            and not _downloaded_as(name)
             and not rules.match_file(f"{(relative / name).as_posix()}/")
         )
         for name in sorted(files):
@@ -68,10 +83,34 @@ def visible_files(
                 continue
             if name.endswith(SIDECAR) and path.with_name(name.removesuffix(SIDECAR)).is_file():
                 continue
-            if not _OF_PROGRAMS.fullmatch(name):
+            if _OF_PROGRAMS.fullmatch(name):
+                skipped(path, "a file of a program")
+            elif _downloaded_as(name) or any(f"{name}{end}" in here_too for end in _UNFINISHED):
+                skipped(path, WAITS)
+            else:
                 yield path
-            elif skipped is not None:
-                skipped(path)
+
+
+WAITS = "its download is not finished"
+
+
+def _downloaded_as(name: str) -> str:
+    """Return the name that a file under way will have; empty for any other."""
+    ends = (end for end in _UNFINISHED if name.endswith(end))
+    return name.removesuffix(next(ends, name))
+
+
+def _own_text(path: Path) -> str:
+    """Return a regular file's text; empty where none is there, or something else of its name.
+
+    Raises:
+        OSError: It cannot be read, or is a link.
+        UnicodeDecodeError: It is no UTF-8.
+    """
+    if path.is_symlink() or not path.is_file():
+        return ""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), encoding="utf-8") as file:
+        return file.read()
 
 
 SIDECAR = ".meta.json"
@@ -81,32 +120,38 @@ SIDECAR = ".meta.json"
 def labels_beside(path: Path) -> str:
     """Return what the file next to `path` says of its tags and metadata; empty without one.
 
+    A link says nothing: what it leads to is not of the folder.
+
     Raises:
         InvalidInput: It cannot be read.
     """
     beside = path.with_name(path.name + SIDECAR)
     try:
-        return beside.read_text("utf-8") if beside.is_file() else ""
+        return _own_text(beside)
     except (OSError, ValueError) as exc:
         raise InvalidInput(f"{beside.name!r} cannot be read ({exc}); fix it or remove it") from exc
 
 
 def read_ignore_file(root: Path) -> GitIgnoreSpec:
-    """Return the rules of a folder's `.documindignore`, none when there is none.
+    """Return the rules of a folder's `.documindignore` after PASSED_OVER.
 
     Raises:
-        InvalidInput: The file cannot be read or has an invalid rule; without it, too much would be
-            indexed.
+        InvalidInput: The file is a link, cannot be read or has an invalid rule; without it, too
+            much would be indexed.
     """
     path = root / IGNORE_FILE
+    if path.is_symlink():
+        raise InvalidInput(
+            f"{str(path)!r} is a link, which is not followed; put a copy in its place"
+        )
     try:
-        lines = path.read_text("utf-8").splitlines() if path.exists() else ()
-        return GitIgnoreSpec.from_lines(lines)
+        return GitIgnoreSpec.from_lines([*PASSED_OVER, *_own_text(path).splitlines()])
     except (OSError, ValueError) as exc:
         raise InvalidInput(f"{str(path)!r} cannot be read ({exc}); fix it or remove it") from exc
 
 
-MANIFEST_FILE = ".documind-sync.json"
+OLD_MANIFEST_FILE = ".documind-sync.json"
+"""In a folder that a release before 0.2.0 has synced."""
 _VERSION = 1
 
 
@@ -140,6 +185,8 @@ class SyncPlan:
     replace: tuple[FolderFile, ...]
     remove: tuple[str, ...]
     """Source keys."""
+    kept: tuple[str, ...]
+    """Source keys of documents that are gone from the folder and stay: too many at once."""
     unchanged: tuple[FolderFile, ...]
     failed: tuple[tuple[str, str], ...]
     skipped: tuple[tuple[str, str], ...]
@@ -147,13 +194,17 @@ class SyncPlan:
 
 
 class Manifest:
-    """The hidden file with size, time and hash of a folder's files, by library and source key."""
+    """Size, time and hash of a folder's files, by library and source key, in the data directory."""
 
-    def __init__(self, root: Path, library: Library) -> None:
-        """Read the manifest of `root`; a missing or foreign one counts as empty."""
-        self._path = root / MANIFEST_FILE
+    def __init__(self, path: Path, root: Path, library: Library) -> None:
+        """Read the manifest of `root` at `path`; a missing or foreign one counts as empty.
+
+        Before there is one, that which an older release left in the folder is read.
+        """
+        self._path = path
         self._library = library
-        self._libraries = _read_manifest(self._path)
+        known = path if path.exists() else root / OLD_MANIFEST_FILE
+        self._libraries = _read_manifest(known)
 
     @property
     def entries(self) -> Mapping[str, ManifestEntry]:
@@ -171,16 +222,17 @@ class Manifest:
         """Write the manifest, whole or not at all.
 
         Raises:
-            InvalidInput: The folder is read-only: documents are indexed, but the next sync reads
-                every file again.
+            InvalidInput: The data directory cannot be written: documents are indexed, but the next
+                sync reads every file again.
         """
         values = {
             name: {key: asdict(entry) for key, entry in sorted(entries.items())}
             for name, entries in self._libraries.items()
         }
         written = {"version": _VERSION, "libraries": values}
-        fresh = self._path.with_name(f"{MANIFEST_FILE}.new")
+        fresh = self._path.with_suffix(".new")
         try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
             fresh.write_text(json.dumps(written, indent=1, ensure_ascii=False), "utf-8")
             fresh.replace(self._path)
         except OSError as exc:
@@ -188,14 +240,14 @@ class Manifest:
                 fresh.unlink(missing_ok=True)
             raise InvalidInput(
                 f"{str(self._path)!r} cannot be written ({exc.strerror}); files were indexed, but"
-                " the next sync reads all of them"
-                " again: make the folder writable"
+                " the next sync reads all of them again: make the data directory (DATA_DIR)"
+                " writable"
             ) from exc
 
 
 def _read_manifest(path: Path) -> dict[str, dict[str, ManifestEntry]]:
     try:
-        value = json.loads(path.read_text("utf-8"))
+        value = json.loads(_own_text(path))
         if value["version"] != _VERSION:
             return {}
         return {
@@ -217,6 +269,8 @@ def plan_sync(
     manifest: Manifest,
     live: Mapping[str, str],
     claimed: Collection[str],
+    *,
+    allow_empty: bool = False,
 ) -> SyncPlan:
     """Compare a folder with what is indexed.
 
@@ -229,6 +283,8 @@ def plan_sync(
         manifest: Which files need not be read again.
         live: SHA-256 of the original bytes by doc_id, for every live document of the library.
         claimed: Source keys of the documents that the server knows to come from this folder.
+        allow_empty: Remove documents also where more than half of them are gone at once. Those
+            whose bytes are in the folder under another name are not gone.
 
     Raises:
         InvalidInput: `root` is no folder, or its ignore file cannot be read.
@@ -237,17 +293,20 @@ def plan_sync(
         raise InvalidInput(f"{str(root)!r} is no folder; give the folder to sync")
     failed: list[tuple[str, str]] = []
     skipped: list[tuple[str, str]] = []
+    waiting: set[str] = set()
     found: dict[str, FolderFile] = {}
 
     def fail(path: Path | str, exc: OSError | InvalidInput) -> None:
         said = exc.message if isinstance(exc, InvalidInput) else exc.strerror or "unreadable"
         failed.append((_relative(root, path), said))
 
-    for path in visible_files(
-        root,
-        lambda error: fail(error.filename, error),
-        lambda path: skipped.append((_relative(root, path), "a file of a program")),
-    ):
+    def skip(path: Path, why: str) -> None:
+        skipped.append((_relative(root, path), why))
+        if why is WAITS:
+            final = path.with_name(_downloaded_as(path.name) or path.name)
+            waiting.add(source_key(_relative(root, final)))
+
+    for path in visible_files(root, lambda error: fail(error.filename, error), skip):
         try:
             file = _look(root, path, manifest.entries)
         except (OSError, InvalidInput) as exc:
@@ -264,12 +323,17 @@ def plan_sync(
         told = file.entry.labels in ("", before.labels if before else None)
         same = sha256 == file.entry.sha256 and told
         groups["add" if sha256 is None else "unchanged" if same else "replace"].append(file)
-    gone = (key for key in claimed if key not in found and not _within(key, failed))
+    there = {*found, *waiting}
+    gone = sorted(key for key in claimed if key not in there and not _within(key, failed))
+    here = {file.entry.sha256 for file in found.values()}
+    lost = [key for key in gone if live.get(document_id(library, key)) not in here]
+    too_many = 2 * len(lost) > len(claimed) and not allow_empty
     return SyncPlan(
         library,
         tuple(groups["add"]),
         tuple(groups["replace"]),
-        tuple(sorted(gone)),
+        () if too_many else tuple(gone),
+        tuple(gone) if too_many else (),
         tuple(groups["unchanged"]),
         tuple(failed),
         tuple(skipped),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -15,9 +15,18 @@ from app.core.access import digest_of
 from app.core.errors import NotFound
 from app.core.forms import WITHIN
 from app.core.ids import new_id
-from app.core.types import Answer, Library, Message
+from app.core.types import Answer, Document, Library, Message
 from app.storage.catalog.database import Database
-from app.storage.catalog.schema import answer_documents, answers, conversations, shares, turns
+from app.storage.catalog.schema import (
+    answer_documents,
+    answers,
+    conversations,
+    documents,
+    revisions,
+    shares,
+    turn_documents,
+    turns,
+)
 from app.storage.files.durable import utc_now
 
 # Blank quotes of a deleted document in a stored answer's JSON record.
@@ -98,6 +107,25 @@ _QUOTING = (
     .where(_DRAWN_ON)
 )
 _FORGET = delete(answer_documents).where(_DRAWN_ON)
+_TURN_DREW_ON = and_(
+    turn_documents.c.library == bindparam("of"), turn_documents.c.doc_id == bindparam("wanted")
+)
+_QUOTING_TURNS = (
+    select(turns.c.n, turns.c.content, turns.c.conversation)
+    .join(turn_documents)
+    .where(_TURN_DREW_ON, turns.c.answer_id.not_in(select(answers.c.answer_id)))
+)
+_FORGET_TURNS = delete(turn_documents).where(_TURN_DREW_ON)
+_THERE = (
+    select(revisions.c.doc)
+    .join(documents)
+    .where(
+        documents.c.library == bindparam("of"),
+        documents.c.doc_id == bindparam("wanted"),
+        revisions.c.sha256 == bindparam("bytes"),
+    )
+    .limit(1)
+)
 
 
 class AnswerStore:
@@ -109,23 +137,26 @@ class AnswerStore:
     def save(self, answer: Answer, record: Record, forget_before: str | None = None) -> None:
         """Keep an answer soon, so that no reader waits; who reads or forgets answers sees it.
 
+        What it draws on and was purged meanwhile is blanked.
+
         Args:
             answer: The answer.
             record: Its full JSON form.
             forget_before: Forget answers before a UTC time, too.
         """
-        shown = (item.hit.passage.document for item in answer.evidence)
-        documents = sorted({(document.library.value, document.doc_id) for document in shown})
-        row = {"answer_id": answer.answer_id, "record": _packed(record), "created_at": record["at"]}
 
         def keep(sql: Connection) -> None:
+            there, gone = _drawn_on(sql, answer.documents)
+            kept = record
+            for library, doc_id in gone:
+                kept, _ = redact_answer(kept, library, doc_id)
+            row = {"answer_id": answer.answer_id, "record": _packed(kept)}
             sql.execute(delete(answers).where(answers.c.answer_id == answer.answer_id))
-            n = sql.execute(insert(answers).returning(answers.c.n), row).scalar_one()
-            if documents:
-                rows = [
-                    {"answer": n, "library": library, "doc_id": doc_id}
-                    for library, doc_id in documents
-                ]
+            n = sql.execute(
+                insert(answers).returning(answers.c.n), row | {"created_at": record["at"]}
+            ).scalar_one()
+            if there:
+                rows = [{"answer": n, "library": of, "doc_id": doc_id} for of, doc_id in there]
                 sql.execute(insert(answer_documents), rows)
             if forget_before is not None:
                 sql.execute(delete(answers).where(answers.c.created_at < forget_before))
@@ -186,6 +217,7 @@ class AnswerStore:
 def purge_quotes(sql: Connection, library: Library, doc_id: str) -> int:
     """Blank a document's quotes in stored and shared answers and conversations; return count.
 
+    A turn whose answer was forgotten is blanked whole: which of its words are quotes is not known.
     Shared copies of stored answers are not counted again.
     """
     blanked = 0
@@ -201,9 +233,31 @@ def purge_quotes(sql: Connection, library: Library, doc_id: str) -> int:
         sql.execute(replies.values(content=said))
         touched = conversations.c.n.in_(select(turns.c.conversation).where(of_answer))
         sql.execute(update(conversations).where(touched).values(summary="", folded=0))
+    for turn in sql.execute(_QUOTING_TURNS, of).all():
+        blanked += 1
+        blank = update(turns).where(turns.c.n == turn.n).values(content=_redacted(turn.content))
+        sql.execute(blank)
+        _change(sql, turn.conversation, summary="", folded=0)
     sql.execute(_FORGET, of)
+    sql.execute(_FORGET_TURNS, of)
     rewrite_shares(sql, doc_id, lambda record: redact_answer(record, library.value, doc_id)[0])
     return blanked
+
+
+def _drawn_on(
+    sql: Connection, drawn_on: Iterable[Document]
+) -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
+    """Return library and id of documents whose bytes are kept, and of those that were purged."""
+    there, gone = set[tuple[str, str]](), set[tuple[str, str]]()
+    for one in drawn_on:
+        of = {"of": one.library.value, "wanted": one.doc_id, "bytes": one.sha256}
+        kept = sql.execute(_THERE, of).first() is not None
+        (there if kept else gone).add((one.library.value, one.doc_id))
+    return there, gone
+
+
+def _redacted(text: str) -> str:
+    return "".join(sign if sign.isspace() else BLANK for sign in text)
 
 
 def _packed(record: Record) -> str:
@@ -320,8 +374,16 @@ class ConversationStore:
             sql.execute(_ADD_TURN, _turn(n, Message("user", question), answer_id, parent))
             _show(sql, n, answer_id)
 
-    def append(self, conversation_id: str, said: Sequence[Message], answer_id: str) -> None:
+    def append(
+        self,
+        conversation_id: str,
+        said: Sequence[Message],
+        answer_id: str,
+        drawn_on: Collection[Document] = (),
+    ) -> None:
         """Add a finished exchange atomically, in the place of the question that was kept alone.
+
+        A reply that draws on a document that was purged meanwhile is blanked.
 
         Raises:
             NotFound: No such conversation.
@@ -332,7 +394,19 @@ class ConversationStore:
             parent = parents.get(answer_id, _last(parents, tip))
             begun = delete(turns).where(turns.c.conversation == n, turns.c.answer_id == answer_id)
             sql.execute(begun)
-            sql.execute(_ADD_TURN, [_turn(n, message, answer_id, parent) for message in said])
+            there, gone = _drawn_on(sql, drawn_on)
+            for message in said:
+                reply = message.role == "assistant"
+                kept = (
+                    replace(message, content=_redacted(message.content))
+                    if reply and gone
+                    else message
+                )
+                added = insert(turns).returning(turns.c.n)
+                turn = sql.execute(added, _turn(n, kept, answer_id, parent)).scalar_one()
+                rows = [{"turn": turn, "library": of, "doc_id": doc_id} for of, doc_id in there]
+                if reply and rows and not gone:
+                    sql.execute(insert(turn_documents), rows)
             if answer_id not in parents:
                 _show(sql, n, answer_id)
 
@@ -442,8 +516,11 @@ def _turn(n: int, message: Message, answer_id: str, parent: str) -> dict[str, ob
 
 
 def _show(sql: Connection, n: int, tip: str, **values: object) -> None:
-    shown = update(conversations).where(conversations.c.n == n)
-    sql.execute(shown.values({"tip": tip, **values}))
+    _change(sql, n, tip=tip, **values)
+
+
+def _change(sql: Connection, n: int, **values: object) -> None:
+    sql.execute(update(conversations).where(conversations.c.n == n).values(values))
 
 
 def _tree(sql: Connection, n: int) -> dict[str, str]:

@@ -72,16 +72,15 @@ def live(library: Library, *columns: ColumnElement[Any]) -> Select[Any]:
 
 def live_row(sql: Connection, library: Library, doc_id: str) -> tuple[int, Document]:
     """Return a live document with its key."""
+    missing = f"no document {doc_id!r} in library {library.value!r}"
+    unknown = f"{missing}; list its documents first"
     for place in (library, *(other for other in Library if other is not library)):
         row = sql.execute(_BY_ID, {"of": place.value, "wanted": doc_id}).first()
         if row is not None and place is library:
             return row[0], document_from(row[1:])
         if row is not None:
-            raise InOtherLibrary(
-                f"no document {doc_id!r} in library {library.value!r}; library {place.value!r} has"
-                " it"
-            )
-    raise NotFound(f"no document {doc_id!r} in library {library.value!r}; list its documents first")
+            raise InOtherLibrary(unknown, f"{missing}; library {place.value!r} has it")
+    raise NotFound(unknown)
 
 
 def of_revision(

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection, bindparam, select, update
 from sqlalchemy import Row as Found
 
-from app.core.errors import Conflict
+from app.core.errors import Conflict, Superseded
 from app.core.types import DocumentDraft, Library, Metadata, WriteResult
 from app.storage.catalog import statements
 from app.storage.catalog.changes import Claim
@@ -27,6 +27,7 @@ from app.storage.catalog.rows import (
     strings_from,
 )
 from app.storage.catalog.schema import chunks, documents, rows_of
+from app.storage.catalog.state import WHOLE_LIBRARY, accepted_at, deletions_of
 from app.storage.catalog.statements import RowValues as Row
 from app.storage.catalog.statements import SqlDialect
 from app.storage.catalog.texts import pack_outline, pack_pages, pack_texts
@@ -45,6 +46,8 @@ class _Stored:
     revision: int
     superseded: int | None
     """The revision that was live before, if any."""
+    accepted: int
+    """The number of the job that accepted its bytes."""
     labels: Held
     left_out: tuple[str, ...]
     """Keys of own metadata whose values were of another kind than the key."""
@@ -78,7 +81,7 @@ def distinct_runs(drafts: Sequence[DocumentDraft]) -> Iterator[list[int]]:
 
 _FIELDS = (
     "source_key doc_id doc revision state sha256 source_revision corrected title authors"
-    " year language duplicate_of tags metadata"
+    " year language duplicate_of tags metadata accepted"
 ).split()
 _CURRENT = select(*(documents.c[name] for name in _FIELDS)).where(
     documents.c.library == bindparam("of"),
@@ -94,10 +97,19 @@ Current = Mapping[tuple[Library, str], Found[*tuple[Any, ...]]]
 class RevisionBatch:
     """Writes drafts in one open transaction; used once."""
 
-    def __init__(self, connection: Connection, dialect: SqlDialect) -> None:
-        """Work on `connection`, whose transaction the caller commits."""
+    def __init__(
+        self, connection: Connection, dialect: SqlDialect, *, leave_out: bool = False
+    ) -> None:
+        """Work on `connection`, whose transaction the caller commits.
+
+        `leave_out`: drafts of documents that were deleted or replaced since are left out; else they
+        are refused.
+        """
         self._sql = connection
         self._dialect = dialect
+        self._leave_out = leave_out
+        self._accepted: dict[str, int] = {}
+        """The number of each job."""
         self._now = utc_now()
         self._written = Written()
         self._labels = LabelWriter(connection, dialect)
@@ -110,7 +122,11 @@ class RevisionBatch:
 
         Raises:
             Conflict: A source key belongs to another doc_id.
+            Superseded: A document was deleted or replaced after its job was accepted and is not to
+                be left out, or its library was cleared.
         """
+        for job_id in {draft.job_id for draft in drafts}:
+            self._accepted[job_id] = accepted_at(self._sql, job_id)
         self._next_doc = self._dialect.last_id(self._sql, documents) + 1
         self._next_chunk = self._dialect.last_id(self._sql, chunks) + 1
         for run in distinct_runs(drafts):
@@ -123,7 +139,7 @@ class RevisionBatch:
         current = self._current(drafts)
         stored: list[_Stored] = []
         results: list[tuple[DocumentDraft, WriteResult]] = []
-        for draft in drafts:
+        for draft in self._wanted(drafts, current):
             old = current.get((draft.library, draft.doc_id))
             live = old if old and old.state == "live" else None
             same = live and (live.sha256, live.source_revision) == (
@@ -132,6 +148,7 @@ class RevisionBatch:
             )
             before = held_by(live) if live else UNLABELLED
             labels, left_out = self._labels.merge(before, draft.labels)
+            accepted = self._accepted_of(draft, live)
             if live and same and not draft.again:
                 if labels != before:
                     self._labels.update(draft.library, {live.doc: labels})
@@ -153,6 +170,7 @@ class RevisionBatch:
                 facts,
                 old.revision + 1 if old else 1,
                 live.revision if live else None,
+                accepted,
                 labels,
                 left_out,
             )
@@ -186,6 +204,44 @@ class RevisionBatch:
             }
             self._labels.put_rows(library, changed)
         self._finish(results, stored, current)
+
+    def _wanted(self, drafts: list[DocumentDraft], current: Current) -> Iterator[DocumentDraft]:
+        """Yield drafts that no later deletion and no later upload of their document keeps out."""
+        deleted = {
+            library: deletions_of(
+                self._sql, library, [one.source_key for one in drafts if one.library is library]
+            )
+            for library in {draft.library for draft in drafts}
+        }
+        for draft in drafts:
+            old = current.get((draft.library, draft.doc_id))
+            live = old if old and old.state == "live" else None
+            accepted, upto = self._accepted[draft.job_id], deleted[draft.library]
+            wanted, cleared = True, False
+            if draft.reread:
+                wanted = live is not None and live.sha256 == draft.sha256
+            elif draft.job_id:
+                cleared = accepted <= upto.get(WHOLE_LIBRARY, -1)
+                wanted = accepted > upto.get(draft.source_key, -1) and not cleared
+                wanted &= live is None or accepted >= live.accepted
+            if wanted:
+                yield draft
+            elif cleared or not self._leave_out:
+                raise Superseded(
+                    f"{draft.source_key!r} was deleted or replaced after it was accepted; send it"
+                    " again"
+                )
+
+    def _accepted_of(self, draft: DocumentDraft, live: Found[*tuple[Any, ...]] | None) -> int:
+        """Return the number of the job that accepted a draft's bytes, noted where they are live."""
+        accepted = self._accepted[draft.job_id]
+        if live is None or live.sha256 != draft.sha256:
+            return accepted
+        if draft.reread or accepted <= live.accepted:
+            return int(live.accepted)
+        taken = update(documents).where(documents.c.doc == live.doc)
+        self._sql.execute(taken.values(accepted=accepted))
+        return accepted
 
     def _current(self, drafts: list[DocumentDraft]) -> Current:
         found: dict[tuple[Library, str], Found[*tuple[Any, ...]]] = {}
@@ -249,7 +305,20 @@ class RevisionBatch:
         flags = pack_strings(draft.flags), int(draft.has_original)
         other_titles = ""  # its source names them anew, and so its words are written with them
         key, at = search_key(facts.title, draft.filename), (self._now, self._now)
-        return (*own, *about, key, *sizes, 0, 0, 0, *flags, *labels, other_titles, *at)
+        return (
+            *own,
+            *about,
+            key,
+            *sizes,
+            0,
+            0,
+            0,
+            *flags,
+            *labels,
+            other_titles,
+            item.accepted,
+            *at,
+        )
 
     def _finish(
         self,

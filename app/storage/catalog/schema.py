@@ -55,7 +55,7 @@ def required(kind: type[TypeEngine[Any]] | TypeEngine[Any], *names: str) -> list
     return [Column(name, kind, nullable=False) for name in names]
 
 
-SCHEMA_VERSION = "0012"
+SCHEMA_VERSION = "0013"
 """Head of migrations/; a store with a version unknown here was written by a newer release and is
 refused."""
 
@@ -123,6 +123,8 @@ documents = Table(
     # JSON: a list, and an object of values by key.
     Column("tags", Text, nullable=False, server_default="[]"),
     Column("metadata", Text, nullable=False, server_default="{}"),
+    # The number of the job that accepted the live bytes; of no job: the last one then.
+    Column("accepted", Big, nullable=False, server_default="0"),
     UniqueConstraint("library", "doc_id", name="uq_documents_doc_id"),
     UniqueConstraint("library", "source_key", name="uq_documents_source_key"),
     sqlite_autoincrement=True,
@@ -132,6 +134,17 @@ _where("ix_documents_purge", "purge_at IS NOT NULL", documents.c.purge_at)
 _PENDING = "state = 'live' AND embedded < chunks"
 for _name, _column in (("pending", "doc"), ("longest", "characters"), ("linked", "links")):
     _where(f"ix_documents_{_name}", _PENDING, documents.c.library, documents.c[_column])
+
+# The log of deletions: a job up to this number does not write the document. An empty source key is
+# the whole library. Kept while such a job is unfinished.
+deletions = Table(
+    "deletions",
+    metadata,
+    Column("library", Text, primary_key=True),
+    Column("source_key", Text, primary_key=True),
+    Column("upto", Big, nullable=False),
+    sqlite_with_rowid=False,
+)
 
 # The tags (under the empty key) and own metadata of documents, as filters compare them. `kind` is
 # that of all values under its key; `number` orders numbers and days.
@@ -293,6 +306,16 @@ turns = Table(
 )
 Index("ix_turns_conversation", turns.c.conversation, turns.c.n)
 Index("ix_turns_answer", turns.c.answer_id)
+
+# Which documents a turn drew on: its stored answer may be forgotten before they are deleted.
+turn_documents = Table(
+    "turn_documents",
+    metadata,
+    Column("turn", Big, ForeignKey("turns.n", ondelete="CASCADE"), primary_key=True),
+    Column("library", Text, primary_key=True),
+    Column("doc_id", Text, primary_key=True),
+)
+Index("ix_turn_documents_doc", turn_documents.c.library, turn_documents.c.doc_id)
 
 answers = Table(
     "answers",

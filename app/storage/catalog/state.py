@@ -8,14 +8,11 @@ import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
-from sqlalchemy import Connection, Row, and_, bindparam, delete, func, literal_column, select
+from sqlalchemy import Connection, Select, and_, bindparam, delete, func, literal_column, select
 
-from app.core.errors import Superseded
 from app.core.forms import AS_JSON
 from app.core.types import (
-    DocumentDraft,
     LedgerEntry,
     LedgerPage,
     LedgerSummary,
@@ -26,6 +23,7 @@ from app.core.types import (
 )
 from app.storage.catalog.database import Database, SinceCommit
 from app.storage.catalog.schema import (
+    deletions,
     documents,
     jobs,
     ledger,
@@ -50,13 +48,17 @@ FINISHED = ("done", "failed", "cancelled")
 """States that a job does not leave."""
 
 _UNFINISHED = jobs.c.state.not_in(FINISHED)
-_SUPERSEDED = "superseded/"
-"""With the id of a job: source keys that a deletion keeps out."""
 _PAYLOADS = select(jobs.c.payload).where(_UNFINISHED)
-_WAITING = select(jobs.c.id, jobs.c.payload).where(_UNFINISHED)
-_PAYLOAD = select(jobs.c.payload).where(jobs.c.id == bindparam("of"))
-_LATER = jobs.alias("later")
-_NUMBER = select(_LATER.c.n).where(_LATER.c.id == bindparam("of")).scalar_subquery()
+_NUMBER = select(jobs.c.n).where(jobs.c.id == bindparam("of"))
+_LAST_NUMBER = select(func.max(jobs.c.n))
+
+WHOLE_LIBRARY = ""
+"""Source key of the deletion of everything."""
+_ANY_DELETION = select(deletions.c.upto).limit(1)
+_KEPT_OUT = select(deletions.c.source_key, deletions.c.upto).where(
+    deletions.c.library == bindparam("of"),
+    deletions.c.source_key.in_(bindparam("keys", expanding=True)),
+)
 
 
 def awaited_originals(database: Database) -> set[str]:
@@ -71,8 +73,8 @@ def originals_in(payload: str) -> set[str]:
     return {name for name in names if name}
 
 
-def supersede(sql: Connection, library: Library, source_keys: Collection[str] | None) -> None:
-    """Keep documents out that unfinished jobs have accepted and not written yet.
+def keep_out(sql: Connection, library: Library, source_keys: Collection[str] | None) -> None:
+    """Log deletions: no job that was accepted before writes these documents again.
 
     Call it in the transaction of the deletion: what is accepted later is not affected.
 
@@ -81,74 +83,34 @@ def supersede(sql: Connection, library: Library, source_keys: Collection[str] | 
         library: Where documents are deleted.
         source_keys: Of these; None: of all documents of the library.
     """
-    waiting = sql.execute(_WAITING).all()
-    _keep_out(sql, waiting, library, source_keys)
-    left = [_SUPERSEDED + row.id for row in waiting]
-    sql.execute(
-        delete(meta)
-        .where(meta.c.key.startswith(_SUPERSEDED, autoescape=True))
-        .where(meta.c.key.not_in(left))
-    )
+    first = sql.execute(select(func.min(jobs.c.n)).where(_UNFINISHED)).scalar()
+    answered = delete(deletions)
+    sql.execute(answered if first is None else answered.where(deletions.c.upto < first))
+    if first is not None:
+        keys = (WHOLE_LIBRARY,) if source_keys is None else source_keys
+        of = {"library": library.value, "upto": accepted_at(sql, "")}
+        put(sql, deletions, [of | {"source_key": key} for key in keys])
 
 
-def supersede_older(sql: Connection, drafts: Sequence[DocumentDraft]) -> None:
-    """Keep out what uploads that were accepted before these drafts' would put in their places.
-
-    Call it in the transaction that writes the drafts. An upload that was interrupted runs again
-    after others that came later.
-    """
-    for job_id in {draft.job_id for draft in drafts if draft.job_id}:
-        older = sql.execute(_WAITING.where(jobs.c.n < _NUMBER), {"of": job_id}).all()
-        if not older:
-            continue
-        payload = json.loads(sql.execute(_PAYLOAD, {"of": job_id}).scalar_one())
-        for library in Library:
-            keys = {d.source_key for d in drafts if (d.job_id, d.library) == (job_id, library)}
-            _keep_out(sql, older, library, keys & _accepted(payload, library))
+def unfinished_before(accepted: int) -> Select[int]:
+    """Return a query for jobs that may still write what was accepted before a job's number."""
+    return select(jobs.c.n).where(_UNFINISHED, jobs.c.n < accepted).limit(1)
 
 
-def _keep_out(
-    sql: Connection,
-    waiting: Sequence[Row[*tuple[Any, ...]]],
-    library: Library,
-    source_keys: Collection[str] | None,
-) -> None:
-    for row in waiting:
-        accepted = _accepted(json.loads(row.payload), library)
-        if kept_out := accepted if source_keys is None else accepted & set(source_keys):
-            kept_out |= _superseded(sql, row.id)
-            put_meta(sql, _SUPERSEDED + row.id, json.dumps(sorted(kept_out)))
+def accepted_at(sql: Connection, job_id: str) -> int:
+    """Return the number of a job, which later ones exceed; without one that of the last job."""
+    number = sql.execute(_NUMBER, {"of": job_id}).scalar() if job_id else None
+    return number or sql.execute(_LAST_NUMBER).scalar() or 0
 
 
-def refuse_superseded(sql: Connection, drafts: Sequence[DocumentDraft]) -> None:
-    """Refuse drafts of documents that were deleted or replaced after their job was accepted.
-
-    Raises:
-        Superseded: One is; the message names it.
-    """
-    for job_id in {draft.job_id for draft in drafts if draft.job_id}:
-        kept_out = _superseded(sql, job_id)
-        for draft in drafts:
-            if draft.job_id == job_id and draft.source_key in kept_out:
-                raise Superseded(
-                    f"{draft.source_key!r} was deleted or replaced after it was accepted; send it"
-                    " again"
-                )
-
-
-def _accepted(payload: Mapping[str, Any], library: Library) -> set[str]:
-    """Return the source keys of documents that a job brings into a library."""
-    if "arxiv_id" in payload:
-        paper = str(payload["arxiv_id"]).rsplit("v", 1)[0]
-        return {paper} if library is Library.PAPERS else set()
-    if payload.get("library") != library.value:
-        return set()
-    files = payload.get("files", ())
-    return {file["source_key"] for file in files if isinstance(file, dict) and "source_key" in file}
-
-
-def _superseded(sql: Connection, job_id: str) -> set[str]:
-    return set(json.loads(meta_value(sql, _SUPERSEDED + job_id) or "[]"))
+def deletions_of(
+    sql: Connection, library: Library, source_keys: Sequence[str]
+) -> Mapping[str, int]:
+    """Return the number up to which jobs are kept out by source key, where a deletion does."""
+    if sql.execute(_ANY_DELETION).first() is None:
+        return {}
+    keys = [WHOLE_LIBRARY, *source_keys]
+    return {row.source_key: row.upto for row in rows_of(sql, _KEPT_OUT, "keys", keys, of=library)}
 
 
 # The bulk ledger in the catalog: one row per article of every source.

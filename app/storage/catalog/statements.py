@@ -32,7 +32,7 @@ _DOCUMENT = [
     *OF_DRAFT,
     *("title authors author_keys year language arxiv_id search_key".split()),
     *("characters pages bytes chunks embedded corrected links".split()),
-    *("flags has_original tags metadata other_titles added_at updated_at".split()),
+    *("flags has_original tags metadata other_titles accepted added_at updated_at".split()),
 ]
 _KEPT = {"doc", "library", "doc_id", "source_key", "corrected", "links", "added_at"}
 INSERT_DOCUMENT = f"INSERT INTO documents ({', '.join(_DOCUMENT)})"

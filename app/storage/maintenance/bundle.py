@@ -395,6 +395,7 @@ class Bundler(Parts):
         library: Library | None = None,
         progress: Progress | None = None,
         inspect: Inspect = lambda _: (),
+        job_id: str = "",
     ) -> BundleReport:
         """Add a bundle's documents and vectors to a library.
 
@@ -403,6 +404,8 @@ class Bundler(Parts):
             library: Where to; None is the library it came from.
             progress: Called with documents done and in all.
             inspect: Finds flags in each text; what the bundle says of them is not believed.
+            job_id: The job that imports it; documents that were deleted or replaced after that are
+                left out.
 
         Raises:
             InvalidInput: Not a bundle.
@@ -411,6 +414,7 @@ class Bundler(Parts):
                 was written.
             FingerprintMismatch: The library holds vectors of another model; nothing was written.
             DiskFull: No space; run it again, it goes on.
+            Superseded: The library was cleared after the job was accepted.
         """
         most = self.options.max_file_bytes
         header, report = check_bundle(source, most, self.database, library)
@@ -432,7 +436,7 @@ class Bundler(Parts):
                     self.originals.store(block.payload)
                 elif isinstance(block.record, Documents):
                     records = block.record.documents
-                    self.writer.store([_draft(into, record, inspect) for record in records])
+                    self.writer.store([_draft(into, record, inspect, job_id) for record in records])
                     for record in records:
                         pages = [PageWords.from_json(page) for page in record.words]
                         self.writer.keep_words(record.sha256, pages)
@@ -487,7 +491,9 @@ def _of(query: Select[Any], document: Document) -> Select[Any]:
     )
 
 
-def _draft(library: Library, record: DocumentRecord, inspect: Inspect) -> DocumentDraft:
+def _draft(
+    library: Library, record: DocumentRecord, inspect: Inspect, job_id: str
+) -> DocumentDraft:
     language = record.language or language_of(record.text)
     kept = (flag for flag in record.flags if _KEPT_FLAGS.fullmatch(flag))
     return DocumentDraft(
@@ -509,5 +515,6 @@ def _draft(library: Library, record: DocumentRecord, inspect: Inspect) -> Docume
         flags=(*inspect(record.text), *kept),
         has_original=record.has_original,
         source_revision=record.source_revision,
+        job_id=job_id,
         labels=Labels.of(record.tags or None, record.metadata),
     )

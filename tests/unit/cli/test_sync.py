@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from app.cli.library import SyncOutcome, changes, follow
 from app.cli.output import check_library
 from app.core.errors import InvalidInput, ProviderUnreachable
-from app.ingest.sources.folders import MANIFEST_FILE
+from app.ingest.sources.folders import IGNORE_FILE
 
 
 def outcome(*failed: str, added: tuple[str, ...] = (), unchanged: int = 0) -> SyncOutcome:
@@ -24,6 +25,7 @@ def outcome(*failed: str, added: tuple[str, ...] = (), unchanged: int = 0) -> Sy
         (outcome("a", unchanged=1), 3),
         (outcome("a", added=("b",)), 3),
         (outcome("a"), 1),
+        (replace(outcome(), kept=("a",)), 3),
     ],
 )
 def test_exit_codes(done: SyncOutcome, code: int) -> None:
@@ -68,7 +70,7 @@ def test_hidden_files_wake_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     stop = threading.Event()
 
     def work() -> None:
-        (tmp_path / MANIFEST_FILE).write_text("{}")
+        (tmp_path / IGNORE_FILE).write_text("*.log")
         (tmp_path / ".git").mkdir()
         (tmp_path / ".git" / "index").write_text("x")
         (tmp_path / "seen.txt").write_text("x")

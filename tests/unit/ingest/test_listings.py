@@ -2,13 +2,16 @@
 
 import pytest
 
-from app.core.types import RawDocument
-from app.ingest.sources.listings import addresses_in
+from app.ingest.parsers.listings import MOST_ADDRESSES, addresses_in, may_list
 
 
 def _listed(text: str) -> list[str]:
-    document = RawDocument("https://example.org/feed", "feed", text.encode())
-    return addresses_in(document)[0]
+    content = text.encode()
+    return (
+        list(addresses_in(content, "https://example.org/feed").addresses)
+        if may_list(content)
+        else []
+    )
 
 
 def test_addresses_are_listed_once_in_order_and_made_whole() -> None:
@@ -32,3 +35,8 @@ def test_addresses_are_listed_once_in_order_and_made_whole() -> None:
 )
 def test_what_is_no_feed_lists_nothing(text: str) -> None:
     assert _listed(text) == []
+
+
+def test_a_listing_without_end_is_cut() -> None:
+    items = "".join(f"<item><link>/{n}</link></item>" for n in range(3 * MOST_ADDRESSES))
+    assert len(_listed(f"<rss><channel>{items}</channel></rss>")) == MOST_ADDRESSES

@@ -1,13 +1,17 @@
 from __future__ import annotations
 
 import unicodedata
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.errors import InvalidInput
+from app.core.normalisation import clean_name
+from app.core.types import Metadata
 from app.ingest.names import display_name, source_key
+from tests.unit.storage.drafts import make_draft
 
 
 @pytest.mark.parametrize(
@@ -39,6 +43,26 @@ def test_any_name_becomes_one_that_is_safe_to_show(raw: str) -> None:
     assert name == unicodedata.normalize("NFC", name)
     assert not any(char in "/\\" or unicodedata.category(char) in ("Cc", "Cs") for char in name)
     assert display_name(name) == name
+
+
+@pytest.mark.parametrize(
+    ("raw", "name"),
+    [
+        ("a\x1b[2Jb\x00", "a[2Jb"),
+        ("gpj.\u202eexe\u2066", "gpj.exe"),
+        ("  cafe\u0301 ", "caf\u00e9"),
+        (
+            "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+            "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+        ),
+        ("pay\u200dpal", "paypal"),
+    ],
+)
+def test_one_function_cleans_every_name(raw: str, name: str) -> None:
+    assert clean_name(raw) == name
+    draft = replace(make_draft("a", "text"), filename=raw)
+    assert draft.filename == Metadata(raw).title == name
+    assert Metadata("a\nb", ("c\r\nd",)) == Metadata("a b", ("c d",))
 
 
 @pytest.mark.parametrize(

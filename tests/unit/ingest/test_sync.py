@@ -9,7 +9,13 @@ import pytest
 from app.core.errors import InvalidInput
 from app.core.ids import content_sha256, document_id
 from app.core.types import Library
-from app.ingest.sources.folders import MANIFEST_FILE, Manifest, SyncPlan, plan_sync, visible_files
+from app.ingest.sources.folders import (
+    OLD_MANIFEST_FILE,
+    Manifest,
+    SyncPlan,
+    plan_sync,
+    visible_files,
+)
 
 PAPERS = Library.PAPERS
 
@@ -24,14 +30,14 @@ class SyncedLibrary:
     def upload(self, key: str, content: bytes) -> None:
         self.live[document_id(PAPERS, key)] = content_sha256(content)
 
-    def sync(self, root: Path) -> SyncPlan:
-        manifest = Manifest(root, PAPERS)
+    def sync(self, root: Path, *, allow_empty: bool = False) -> SyncPlan:
+        manifest = Manifest(manifest_of(root), root, PAPERS)
         claimed = [
             key
             for key, (of, sha) in self.claims.items()
             if of == root and self.live.get(document_id(PAPERS, key)) == sha
         ]
-        plan = plan_sync(root, PAPERS, manifest, self.live, claimed)
+        plan = plan_sync(root, PAPERS, manifest, self.live, claimed, allow_empty=allow_empty)
         for file in (*plan.add, *plan.replace):
             sha256 = content_sha256(file.raw().content)
             self.live[document_id(PAPERS, file.source_key)] = sha256
@@ -41,6 +47,10 @@ class SyncedLibrary:
         manifest.record((*plan.add, *plan.replace, *plan.unchanged), plan.remove)
         manifest.save()
         return plan
+
+
+def manifest_of(root: Path) -> Path:
+    return root.parent / "data" / "manifest.json"
 
 
 def keys(files: object) -> list[str]:
@@ -99,11 +109,11 @@ def test_the_manifest_decides_nothing_about_removal(root: Path) -> None:
     shelf = SyncedLibrary()
     shelf.upload("uploaded.pdf", b"mine")
     shelf.sync(root)
-    (root / MANIFEST_FILE).write_text("{broken")
+    manifest_of(root).write_text("{broken")
     (root / "a.md").unlink()
     assert shelf.sync(root).remove == ("a.md",)
     known = {"uploaded.pdf": {"sha256": content_sha256(b"mine"), "size": 4, "mtime_ns": 1}}
-    (root / MANIFEST_FILE).write_text(json.dumps({"version": 1, "libraries": {"papers": known}}))
+    manifest_of(root).write_text(json.dumps({"version": 1, "libraries": {"papers": known}}))
     assert shelf.sync(root).remove == ()
 
 
@@ -158,14 +168,102 @@ def test_a_folder_that_cannot_be_listed_keeps_its_documents(
 def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     with pytest.raises(InvalidInput, match="no folder"):
-        plan_sync(gone, PAPERS, Manifest(gone, PAPERS), {}, ())
+        plan_sync(gone, PAPERS, Manifest(manifest_of(gone), gone, PAPERS), {}, ())
 
 
-def test_a_folder_that_cannot_be_written_says_what_that_means(root: Path) -> None:
-    manifest = Manifest(root, PAPERS)
-    (root / f"{MANIFEST_FILE}.new").mkdir()
+def test_a_manifest_that_cannot_be_written_says_what_that_means(root: Path) -> None:
+    manifest = Manifest(manifest_of(root), root, PAPERS)
+    manifest_of(root).with_suffix(".new").mkdir(parents=True)
     with pytest.raises(InvalidInput, match="writable"):
         manifest.save()
+
+
+def test_an_old_manifest_in_the_folder_is_read_once_and_left_alone(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shelf = SyncedLibrary()
+    shelf.sync(root)
+    old = manifest_of(root).rename(root / OLD_MANIFEST_FILE)
+    monkeypatch.setattr(
+        "app.ingest.sources.folders.content_sha256", lambda path: pytest.fail(f"{path} was read")
+    )
+    assert len(shelf.sync(root).unchanged) == 2
+    old.write_text("{broken")
+    assert len(shelf.sync(root).unchanged) == 2
+    assert old.read_text() == "{broken"
+
+
+def test_nothing_in_a_folder_is_opened_through_a_link(root: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside.json"
+    outside.write_text('{"tags": ["secret"]}')
+    (root / "a.md.meta.json").symlink_to(outside)
+    (root / OLD_MANIFEST_FILE).symlink_to(outside)
+    (root / f"{OLD_MANIFEST_FILE}.new").symlink_to(outside)
+    shelf = SyncedLibrary()
+    assert [file.entry.labels for file in shelf.sync(root).add] == ["", ""]
+    assert len(shelf.sync(root).unchanged) == 2
+    assert outside.read_text() == '{"tags": ["secret"]}'
+    (root / ".documindignore").symlink_to(outside)
+    with pytest.raises(InvalidInput, match="is a link"):
+        shelf.sync(root)
+
+
+@pytest.mark.parametrize("left", [0, 1, 2])
+def test_a_folder_that_lost_most_documents_at_once_removes_none(tmp_path: Path, left: int) -> None:
+    root = tmp_path / "notes"
+    root.mkdir()
+    for n in range(5):
+        (root / f"{n}.md").write_text(f"text {n}")
+    shelf = SyncedLibrary()
+    shelf.sync(root)
+    for n in range(left, 5):
+        (root / f"{n}.md").unlink()
+    plan = shelf.sync(root)
+    assert (plan.remove, len(plan.kept), len(shelf.live)) == ((), 5 - left, 5)
+    plan = shelf.sync(root, allow_empty=True)
+    assert (len(plan.remove), plan.kept, len(shelf.live)) == (5 - left, (), left)
+
+
+def test_files_that_get_other_names_are_not_lost(root: Path) -> None:
+    shelf = SyncedLibrary()
+    shelf.sync(root)
+    (root / "deep").rename(root / "deeper")
+    (root / "a.md").rename(root / "deeper" / "a.md")
+    assert shelf.sync(root).remove == ("a.md", "deep/b.txt")
+    assert len(shelf.live) == 2
+
+
+def test_unfinished_downloads_wait(root: Path) -> None:
+    shelf = SyncedLibrary()
+    shelf.sync(root)
+    (root / "a.md").rename(root / "a.md.crdownload")
+    (root / "deep" / "b.txt").write_text("")
+    (root / "deep" / "b.txt.part").write_text("half")
+    (root / "c.pdf.download").mkdir()
+    (root / "c.pdf.download" / "c.pdf").write_text("half")
+    plan = shelf.sync(root)
+    assert (plan.add, plan.replace, plan.remove, plan.kept) == ((), (), (), ())
+    waits = "its download is not finished"
+    assert dict(plan.skipped) == dict.fromkeys(
+        ("a.md.crdownload", "c.pdf.download", "deep/b.txt", "deep/b.txt.part"), waits
+    )
+    (root / "a.md.crdownload").rename(root / "a.md")
+    (root / "deep" / "b.txt.part").replace(root / "deep" / "b.txt")
+    assert keys(shelf.sync(root).replace) == ["deep/b.txt"]
+
+
+def test_copies_of_programs_are_passed_over_unless_a_rule_takes_them_in(root: Path) -> None:
+    (root / "node_modules" / "x").mkdir(parents=True)
+    for name in (
+        "node_modules/x/README.md", "draft.tmp", "old.bak", "notes.md~",
+        "notes.sync-conflict-20240101-120000-ABCDEFG.md", "notes (Ann's conflicted copy 2024-01-01).md",
+    ):  # fmt: skip
+        (root / name).write_text("text")
+    found = [path.relative_to(root).as_posix() for path in visible_files(root)]
+    assert found == ["a.md", "deep/b.txt"]
+    (root / ".documindignore").write_text("!*.bak\n")
+    found = [path.relative_to(root).as_posix() for path in visible_files(root)]
+    assert found == ["a.md", "old.bak", "deep/b.txt"]
 
 
 def test_an_ignore_file_follows_gitignore(tmp_path: Path) -> None:

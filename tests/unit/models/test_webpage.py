@@ -121,6 +121,14 @@ def to(target: str) -> Canned:
     return Canned(b"", 302, headers={"Location": target})
 
 
+def test_the_name_of_a_page_holds_no_controls(site: Site) -> None:
+    path = "/a%1B%5D0;x%07%00%0A%E2%80%AEb.html"
+    site.pages = {path: page()}
+    assert client(site).fetch(site.url + path).filename == "a]0;xb.html"
+    with pytest.raises(InvalidInput, match="no web address"):
+        client(site).fetch(f"{site.url}/\u202eb.html")
+
+
 def test_a_page_is_fetched_under_its_address_and_named_by_its_type(site: Site) -> None:
     site.pages = {
         "/a/tides.php?x=1": page(),

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from sqlalchemy import select
 
 from app.core.errors import DiskFull, NoOriginal, NotFound, Superseded
 from app.core.types import (
@@ -23,6 +24,7 @@ from app.core.types import (
 )
 from app.storage import writer
 from app.storage.catalog.answers import BLANK, redact_answer
+from app.storage.catalog.schema import deletions
 from app.storage.files.durable import Steps
 from app.storage.files.originals import Originals
 from app.storage.options import IndexOptions
@@ -121,11 +123,85 @@ def test_an_upload_keeps_out_what_was_accepted_before_it_for_the_same_place(
 
 
 def test_reading_again_keeps_no_upload_out(store: IndexStore) -> None:
+    live = make_draft("a.txt", "walruses whistle")
+    store.writer.write([live])
     upload = accepted(store, "a.txt")
     reread = store.jobs.create("reread", {"library": PAPERS.value}).id
-    store.writer.write([replace(make_draft("a.txt", "walruses whistle"), job_id=reread)])
+    read_again = replace(live, job_id=reread, reread=True, source_revision="a newer reader")
+    assert store.writer.write([read_again])[0].status == "replaced"
     store.writer.write([replace(make_draft("a.txt", "walruses sing"), job_id=upload)])
     assert len(found(store, "sing")) == 1
+
+
+def test_bytes_that_are_read_again_are_written_only_while_they_are_live(store: IndexStore) -> None:
+    live = make_draft("a.txt", "walruses whistle")
+    store.writer.write([live])
+    upload = accepted(store, "a.txt")
+    reread = store.jobs.create("reread", {"library": PAPERS.value}).id
+    read_again = replace(live, job_id=reread, reread=True, source_revision="a newer reader")
+    store.writer.write([replace(make_draft("a.txt", "walruses sing"), job_id=upload)])
+    with pytest.raises(Superseded, match="deleted or replaced after"):
+        store.writer.write([read_again])
+    store.writer.delete(PAPERS, live.doc_id, grace_s=60)
+    with pytest.raises(Superseded, match="deleted or replaced after"):
+        store.writer.write(
+            [replace(read_again, sha256=make_draft("a.txt", "walruses sing").sha256)]
+        )
+    assert store.catalog.counts(PAPERS).documents == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "payload"),
+    [
+        ("fetch", {"url": "https://example.org/feed", "library": "papers"}),
+        ("arxiv", {"arxiv_id": "2401.00001v2"}),
+        ("import", {"path": "/a.documind", "library": None}),
+        ("bulk", {"library": "papers", "source": "/dump", "name": "dump"}),
+        ("samples", {"purge": False}),
+    ],
+)
+def test_a_deletion_keeps_out_what_any_kind_of_job_writes(
+    store: IndexStore, kind: str, payload: dict[str, object]
+) -> None:
+    draft = make_draft("https://example.org/a", "walruses whistle")
+    store.writer.write([draft])
+    late = replace(draft, job_id=store.jobs.create(kind, payload).id)
+    store.writer.delete(PAPERS, draft.doc_id)
+    with pytest.raises(Superseded, match="deleted or replaced after"):
+        store.writer.write([late])
+    other = replace(make_draft("other", "penguins parade"), job_id=late.job_id)
+    assert [one.doc_id for one in store.writer.store([late, other])] == [other.doc_id]
+    store.writer.settle(PAPERS)
+    assert (found(store, "walruses"), found(store, "penguins")) == (set(), {other.doc_id})
+    store.writer.delete_all(PAPERS)
+    with pytest.raises(Superseded):
+        store.writer.store([replace(make_draft("third", "lions sleep"), job_id=late.job_id)])
+
+
+def test_the_log_of_deletions_ends_with_the_jobs_that_it_keeps_out(store: IndexStore) -> None:
+    def logged() -> list[str]:
+        return [row.source_key for row in store.database.rows(select(deletions.c.source_key))]
+
+    first, second = make_draft("a.txt", "walruses whistle"), make_draft("b.txt", "lions sleep")
+    store.writer.write([first, second])
+    job_id = accepted(store, "a.txt")
+    store.writer.delete(PAPERS, first.doc_id)
+    assert logged() == ["a.txt"]
+    put_row(store.jobs, replace(store.jobs.get(job_id), state="done"))
+    store.writer.delete(PAPERS, second.doc_id)
+    assert logged() == []
+
+
+def test_the_same_bytes_sent_again_keep_out_what_was_accepted_before(store: IndexStore) -> None:
+    live = make_draft("a.txt", "walruses whistle")
+    store.writer.write([live])
+    older, later = accepted(store, "a.txt"), accepted(store, "a.txt")
+    assert store.writer.accept_again(store.catalog.document(PAPERS, live.doc_id), later)
+    with pytest.raises(Superseded):
+        store.writer.write([replace(make_draft("a.txt", "walruses sing"), job_id=older)])
+    before = store.catalog.document(PAPERS, live.doc_id)
+    store.writer.delete(PAPERS, live.doc_id)
+    assert not store.writer.accept_again(before, accepted(store, "a.txt"))
 
 
 def test_clearing_a_library_keeps_out_all_that_was_accepted_for_it(store: IndexStore) -> None:
@@ -249,6 +325,66 @@ def test_quotes_in_stored_answers_and_conversations_are_blanked(store: IndexStor
     assert "penguins parade" in left
     redacted = str(store.answers.get("a1")["answer"])
     assert redacted[29:] == text[29:]
+
+
+def quoting(store: IndexStore, text: str) -> Answer:
+    """An answer that draws on the first chunk of the store."""
+    (passage,) = store.catalog.passages(PAPERS, [1]).values()
+    evidence = (Evidence(1, Hit(passage, 1.0)),)
+    return Answer(
+        "a1", text, "answered", Question("who?", "papers"), "extractive", "e", evidence=evidence
+    )
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_quotes_leave_a_conversation_whose_stored_answer_is_forgotten(
+    store: IndexStore, stored: bool
+) -> None:
+    secret = make_draft("a.txt", "walruses whistle loudly", chunks=1)
+    store.writer.write([secret])
+    answer = quoting(store, "Walruses whistle loudly [1].")
+    if stored:
+        store.answers.save(answer, {"answer_id": "a1", "at": "2026-01-01", "answer": answer.text})
+        assert store.answers.delete() == 1
+    talk = store.conversations.create("t")
+    said = [Message("user", "who?"), Message("assistant", answer.text)]
+    store.conversations.append(talk, said, "a1", answer.documents)
+    store.conversations.set_summary(talk, "They spoke of walruses.", 2)
+    assert store.writer.delete(PAPERS, secret.doc_id).quotes_blanked == 1
+    assert "walrus" not in json.dumps(store.conversations.get(talk)).lower()
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_an_answer_under_way_does_not_keep_a_document_that_is_deleted(
+    store: IndexStore, again: bool
+) -> None:
+    secret = make_draft("a.txt", "walruses whistle loudly", chunks=1)
+    store.writer.write([secret])
+    answer = quoting(store, "Walruses whistle loudly [1].")
+    store.writer.delete(PAPERS, secret.doc_id)
+    if again:
+        store.writer.write([make_draft("a.txt", "penguins parade", chunks=1)])
+    record = {
+        "answer_id": "a1",
+        "at": "2026-01-01",
+        "answer": answer.text,
+        "sources": [{"n": 1, "doc_id": secret.doc_id, "preview": "walruses whistle loudly"}],
+    }
+    store.answers.save(answer, record)
+    talk = store.conversations.create("t")
+    said = [Message("user", "who?"), Message("assistant", answer.text)]
+    store.conversations.append(talk, said, "a1", answer.documents)
+    left = json.dumps([store.answers.get("a1"), store.conversations.get(talk)]).lower()
+    assert "walrus" not in left
+
+
+def test_an_answer_keeps_a_document_that_is_replaced_meanwhile(store: IndexStore) -> None:
+    store.writer.write([make_draft("a.txt", "walruses whistle loudly", chunks=1)])
+    answer = quoting(store, "Walruses whistle loudly [1].")
+    store.writer.write([make_draft("a.txt", "penguins parade", chunks=1)])
+    talk = store.conversations.create("t")
+    store.conversations.append(talk, [Message("assistant", answer.text)], "a1", answer.documents)
+    assert answer.text in json.dumps(store.conversations.get(talk))
 
 
 def test_what_cites_nothing_is_blanked_with_its_source() -> None:

@@ -8,7 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from app.core.errors import Conflict, DiskFull, FingerprintMismatch, InvalidInput, NotFound
+from app.core.errors import (
+    Conflict,
+    DiskFull,
+    FingerprintMismatch,
+    InOtherLibrary,
+    InvalidInput,
+    NotFound,
+)
 from app.core.types import Fingerprint, Heading, Library, Metadata
 from app.storage.catalog.revisions import RevisionBatch
 from app.storage.catalog.rows import Build
@@ -156,8 +163,9 @@ def test_libraries_do_not_see_each_other(store: IndexStore) -> None:
     paper = make_draft("a.txt", "walrus one", chunks=1)
     store.writer.write([paper, make_draft("a.txt", "walrus two", library=PUBLIC, chunks=1)])
     assert found(store, "walrus") == {paper.doc_id}
-    with pytest.raises(NotFound, match="library 'papers' has it"):
+    with pytest.raises(InOtherLibrary, match="list its documents first") as told:
         store.catalog.document(PUBLIC, paper.doc_id)
+    assert "library 'papers' has it" in told.value.elsewhere
 
 
 def test_words_that_could_not_be_brought_follow_with_the_next_write(

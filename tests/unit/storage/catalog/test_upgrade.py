@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -17,7 +18,7 @@ import pytest
 from alembic.script import ScriptDirectory
 from sqlalchemy import select
 
-from app.core.errors import StorageError
+from app.core.errors import StorageError, Superseded
 from app.core.types import Heading, Library
 from app.storage.catalog import database, sqlite
 from app.storage.catalog.schema import SCHEMA_VERSION, jobs
@@ -97,6 +98,22 @@ def check(store: IndexStore) -> None:
     turns = cast("Sequence[dict[str, str]]", store.conversations.get(str(talk["id"]))["turns"])
     assert [turn["content"] for turn in turns] == ["Who whistles?", "Walruses. [1]"]
     assert store.fsck.run().faults == ()
+
+
+def test_what_deletions_kept_out_stays_out_from_0012_on(options: IndexOptions) -> None:
+    lay_out(options, "0012")
+    with closing(sqlite3.connect(options.data_dir / "catalog.sqlite3")) as connection:
+        ((job_id,),) = connection.execute("SELECT id FROM jobs").fetchall()
+        payload = json.dumps({"library": "papers", "files": []})
+        connection.execute("UPDATE jobs SET payload = ?", (payload,))
+        note = (f"superseded/{job_id}", json.dumps(["gone.txt"]))
+        connection.execute("INSERT INTO meta (key, value) VALUES (?, ?)", note)
+        connection.commit()
+    with IndexStore(options, vector_store="off") as store:
+        late = replace(make_draft("gone.txt", "Deleted."), job_id=job_id)
+        with pytest.raises(Superseded):
+            store.writer.write([late])
+        assert store.database.meta(f"superseded/{job_id}") is None
 
 
 @pytest.mark.parametrize("revision", REVISIONS[:-1])
