@@ -13,19 +13,13 @@ from collections.abc import Generator as Steps
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from app.answer.conversation import (
-    ConversationMemory,
-    carried,
-    parts_of,
-    recollection,
-    rewrite,
-    stands_alone,
-)
+from app.answer.conversation import ConversationMemory, carried, parts_of, recollection, rewrite
 from app.answer.disagreement import disagreement_notice, disagreements
 from app.answer.document_facts import fact_of, fact_wish, list_of, opening_of, which_documents
 from app.answer.models import Manner, ModelSpeeds, manner, worth_asking
 from app.answer.modes import NEEDS_MODEL, SHAPED_MODES, EngineModes, inventory
 from app.answer.options import AnswerOptions
+from app.answer.pointing import stands_alone
 from app.answer.search import (
     Search,
     SearcherFor,
