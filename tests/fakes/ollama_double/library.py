@@ -128,7 +128,7 @@ class LibraryEndpoints(Wire):
         }
         row["details"] = _details(model)
         if model.tells_capabilities and self.server.since(0, 30, 0):
-            row["capabilities"] = model.capabilities
+            row["capabilities"] = list(model.listed) or model.capabilities
         return row
 
     def _loaded(self, model: DoubleModel, runner: Runner) -> Fields:

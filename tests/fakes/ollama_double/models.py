@@ -72,6 +72,8 @@ class DoubleModel:
     obedient: bool = False
     """Does what text in the passages tells it to, like a weak model under injection."""
     tells_capabilities: bool = True
+    listed: tuple[str, ...] = ()
+    """What the list says that it can do, where that is not what is shown of the model alone."""
     template: str = "{{ .Messages }}"
     parameters: str = ""
     """Further lines of the model file's parameters."""
