@@ -183,7 +183,8 @@ class Research:
             asked = replace(asked, question=replace(asked.question, mode="summary"))
         if documents:
             summaries = Summaries(targets, self.answer_writer, self.grounder, self._manner)
-            return summaries.events(Found(asked, self._search(asked)), documents)
+            found = Found(asked, self._search(asked))
+            return summaries.events(found, documents, read_all=wish.read_all)
         if not wish.names_something:
             return _said(asked.noted(WHICH_DOCUMENT), REFUSAL, "abstained")
         return replace(asked, text=wish.about) if wish.explicit else asked
