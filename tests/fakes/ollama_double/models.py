@@ -69,6 +69,8 @@ class DoubleModel:
     dimension: int | None = None
     num_ctx: int | None = None
     thinks: bool = False
+    decides: bool = False
+    """Answers `/v1/systemone` alone, which the double does not have (from 0.35 on)."""
     obedient: bool = False
     """Does what text in the passages tells it to, like a weak model under injection."""
     tells_capabilities: bool = True
@@ -89,6 +91,8 @@ class DoubleModel:
 
     @property
     def capabilities(self) -> list[str]:
+        if self.decides:
+            return ["decision"]
         if self.dimension is not None:
             return ["embedding"]
         return ["completion", "thinking"] if self.thinks else ["completion"]

@@ -156,13 +156,14 @@ def test_an_embedding_model_never_answers(double: OllamaDouble, watch: OllamaWat
     """Ollama lists a model that it converted itself as one that completes, and shows what it is."""
     own = DoubleModel("own-vectors:latest", "bert", dimension=8, listed=("completion",))
     named = DoubleModel("own", "llama", dimension=8, listed=("completion",))
-    double.models = [own, named]
+    decides = DoubleModel("nimble", decides=True)
+    double.models = [own, named, decides]
     assert choose_generator(AUTO, watch).provider == "extractive"
-    double.models = [own, named, DoubleModel("small:1b")]
+    double.models = [own, named, decides, DoubleModel("small:1b")]
     watch.forget()
     assert choose_generator(AUTO, watch).model == "small:1b"
-    assert [one.chats for one in watch.status().models] == [False, False, True]
-    assert len(double.bodies("/api/show")) == 3, "each is asked for once"
+    assert [one.chats for one in watch.status().models] == [False, False, False, True]
+    assert len(double.bodies("/api/show")) == 4, "each is asked for once"
 
 
 def test_a_model_that_was_not_shown_yet_goes_by_its_kind_and_name(
@@ -187,7 +188,9 @@ def test_others_go_on_while_one_asks(
     while len(double.bodies("/api/tags")) < 2:
         time.sleep(0.005)
     assert watch.status() is known
-    assert len(double.bodies("/api/tags")) == 2  # answered from what is known: only the thread asked
+    assert (
+        len(double.bodies("/api/tags")) == 2
+    )  # answered from what is known: only the thread asked
     asking.join()
 
 
