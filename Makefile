@@ -7,7 +7,7 @@ APT_BROWSER := chromium
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: crash-suite help setup dev page run test check lock clean format lint words types imports web-check browser crash crash-points bench-damage trace-ingest screenshots settings-docs bench-embed bench-documents bench-query bench-quotes bench-check bench-ocr bench-ingest bench-start bench-bulk bench-vectors bench-bulk-kill bench-aborts bench-load contract bench-gone bench-concurrency bench-mixed-load
+.PHONY: crash-suite help setup dev page run test check lock clean format lint types imports web-check browser crash crash-points bench-damage trace-ingest screenshots settings-docs bench-embed bench-documents bench-query bench-quotes bench-check bench-ocr bench-ingest bench-start bench-bulk bench-vectors bench-bulk-kill bench-aborts bench-load contract bench-gone bench-concurrency bench-mixed-load
 
 help: ## list the targets
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -109,14 +109,9 @@ fence: dev ## the outside of the product, as tests/fence/golden holds it; python
 format: dev ## format the code
 	$(BIN)/ruff format .
 
-lint: dev ## formatting, lint rules, words that are hard to read, lines of each room
+lint: dev ## formatting and lint rules
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/python -m scripts.words
-	$(BIN)/python -m scripts.budgets
-
-words: dev ## words and sentences that are hard to read, counted (--places: python -m scripts.words --places)
-	$(BIN)/python -m scripts.words
 
 types: dev ## mypy strict
 	$(BIN)/mypy

@@ -15,6 +15,7 @@ from typing import cast
 from app.answer.intent import only_polite, past_questions
 from app.answer.models import ModelCalls
 from app.answer.options import AnswerOptions
+from app.answer.pointing import pointing_words, stands_alone
 from app.answer.search import SearcherFor, libraries
 from app.answer.writing import reads_as_refusal
 from app.core.errors import InvalidInput, ProviderError
@@ -23,7 +24,6 @@ from app.core.text import tokenise, words
 from app.core.types import Document, Message, Question, Role, Scope
 from app.generation.citations import without_marks
 from app.generation.context import TokenEstimate
-from app.generation.quote_features import named_things
 from app.generation.reading import content_tokens
 from app.storage.catalog.answers import ConversationStore
 
@@ -250,19 +250,6 @@ _LABEL = re.compile(
     re.IGNORECASE,
 )
 _QUOTES = "\"'`\u201c\u201d\u2018\u2019* "
-_REFERRING = frozenset(
-    # words that point back, in English, Spanish, German and French
-    "it its itself they them their theirs he him his she her hers this that these those there here"
-    " one ones former latter same such"
-    " above previous earlier first second third last other another else more also too again both"
-    " either and or but so then why"
-    " su sus este esta esto ese esa eso aquel ellos ellas el ella lo la los las le y tambien"
-    " er sie es ihn ihm ihr ihre ihrer sein seine seiner seines dies diese dieser dieses das davon"
-    " dazu damit dort und auch"
-    " il elle ils elles lui leur leurs ce cet cette ces cela ca celui celle en son"
-    " sa ses et aussi".split()
-)
-_OPENERS = re.compile(r"^\s*(?:and|or|but|what about|how about|y|und|et)\b", re.IGNORECASE)
 _MARKS = ("?", "\u061f", "\uff1f")
 _FEW_WORDS = 2
 """A message with fewer content words than this leans on what was said before."""
@@ -279,7 +266,7 @@ def rewrite(question: str, memory: Memory, calls: ModelCalls) -> str | None:
         memory: What was said before.
         calls: The helper.
     """
-    if not memory.questions or calls.helper is None or stands_alone(question):
+    if not memory.questions or calls.helper is None or stands_alone(question, memory.questions):
         return None
     try:
         reply = calls.ask("rewrite", history=memory.transcript(), question=question)
@@ -306,19 +293,6 @@ def cleaned(reply: str) -> str:
     return ""
 
 
-def stands_alone(question: str) -> bool:
-    """Return whether a message is complete without the conversation.
-
-    Nothing in it points back.
-    """
-    said = words(question)
-    return (
-        not _REFERRING.intersection(said)
-        and not _OPENERS.search(question)
-        and len(content_tokens(question)) >= _FEW_WORDS
-    )
-
-
 def holds(question: str, query: str, memory: Memory) -> bool:
     """Return whether a rewrite keeps the question's words and adds only known ones.
 
@@ -329,7 +303,7 @@ def holds(question: str, query: str, memory: Memory) -> bool:
     if reads_as_refusal(query):
         return False
     asked, now = words(question), set(tokenise(query))
-    pointing = {at for at, word in enumerate(asked) if word in _REFERRING}
+    pointing = {at for at, word in enumerate(asked) if word in pointing_words(question)}
     for at, word in enumerate(asked):
         tokens = set(content_tokens(word))
         if tokens and not tokens & now and at not in pointing and at - 1 not in pointing:
@@ -404,21 +378,19 @@ def _joined(said: Sequence[str], chosen: Collection[int]) -> str:
     return " ".join(one for at, one in enumerate(said) if at in chosen)
 
 
-# Add the last subject to a follow-up that names nothing new, without a model.
+# Add the last subject to a question that points back, without a model.
 
-_QUESTIONS = 2
-"""Earlier ones that are looked at; evaluation/reports/followups.md."""
 _WORDS = 2
-"""Of them; evaluation/reports/followups.md."""
+"""Carried of earlier questions; docs/decisions/0231."""
 
 
 def carried(
     question: str, earlier: Sequence[str], scope: Scope, searcher_for: SearcherFor
 ) -> str | None:
-    """Return the question with rare words of earlier ones in front; None if complete.
+    """Return the question with rare words of earlier ones in front; None if it stands alone.
 
-    It is where it names something that no earlier question named: that begins another topic. So it
-    is where the library knows no word of the others.
+    They are those of the last question that stands alone, and where these are too few, of what
+    followed it. None too where the library knows no word of them.
 
     Args:
         question: The newest message.
@@ -426,27 +398,28 @@ def carried(
         scope: Libraries whose passages say how rare a word is.
         searcher_for: How they are searched.
     """
-    if not earlier or _names_something_new(question, earlier):
+    if not earlier or stands_alone(question, earlier):
         return None
     said = set(content_tokens(question))
-    fresh = {
-        token: word
-        for text in earlier[-_QUESTIONS:]
-        for word in words(text)
-        for token in content_tokens(word)
-        if token not in said
-    }
-    counts = _frequencies(list(fresh), scope, searcher_for)
-    telling = sorted(
-        (token for token in fresh if counts.get(token)), key=lambda token: counts[token]
-    )
-    added = [fresh[token] for token in telling[:_WORDS]]
+    added: list[str] = []
+    for text in _topic(earlier):
+        fresh = {
+            token: word
+            for word in words(text)
+            for token in content_tokens(word)
+            if token not in said
+        }
+        counts = _frequencies(list(fresh), scope, searcher_for)
+        telling = sorted((token for token in fresh if counts[token]), key=counts.__getitem__)
+        added += [fresh[token] for token in telling[: _WORDS - len(added)]]
+        said |= fresh.keys()
     return f"{' '.join(added)}: {question}" if added else None
 
 
-def _names_something_new(question: str, earlier: Sequence[str]) -> bool:
-    said = {token for text in earlier for token in tokenise(text)}
-    return any(not said.issuperset(tokenise(name)) for name in named_things(question))
+def _topic(earlier: Sequence[str]) -> Sequence[str]:
+    """Return the last question that stands alone, with those that followed it."""
+    alone = (at for at in reversed(range(len(earlier))) if stands_alone(earlier[at], earlier[:at]))
+    return earlier[next(alone, 0) :]
 
 
 def _frequencies(tokens: list[str], scope: Scope, searcher_for: SearcherFor) -> dict[str, int]:

@@ -103,6 +103,12 @@ SUMMARY_LEADS = (
 )
 """Words between the request and what it names."""
 
+ALL_OF_IT = (
+    r"all of (?:it|this|that)|it all|whole|entire|everything|in full",
+    r"ganze[nmrs]?|gesamte[nmrs]?|komplett\w*|alles|tout|toute|entiere?|integralement|todo|toda|entero|entera",
+)
+"""Words of a request that wants all of a document read, not its outline."""
+
 SUMMARY_ENDINGS = (
     r"(?:in|with|using) (?:\w+ ){0,3}"
     r"(?:words?|sentences?|points?|bullets?|lines?|paragraphs?|terms|english)",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import cast, get_args
 
 from app.answer.search import MOST_DOCUMENTS, Search, Targets, with_headings
@@ -52,6 +53,11 @@ NEEDS_MODEL = Notice(
     "No table or list could be made of the documents' own words. With a language model that is not"
     " small the answer would be written from them.",
 )
+STANDS_ALONE = Notice(
+    "mode_needs_model",
+    "The table or list is made of the documents' own words alone. The model was not asked: of one"
+    " this small, what it adds below is mostly misread. A larger one is.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +80,19 @@ class EngineModes:
             text = self._table(quoted.found, quoted.selection)
         else:
             text = None
-        if text is None and mode == "general" and (sums := self._calculated(quoted.found)):
+        sums = self._calculated(quoted.found) if text is None and mode == "general" else None
+        if sums is not None:
             confidence = max(quoted.confidence, CALCULATED_RIGHT)
             quoted, text = replace(quoted, confidence=confidence), sums
         if text is None:
             return None
         named = mode in get_args(ListedMode) and not _unlisted(quoted.selection)
+        found = quoted.found.using(text.evidence)
+        if leads and sums is None and found.asked.choice.model is not None:
+            found = found.noted(STANDS_ALONE)
         return replace(
             quoted,
-            found=quoted.found.using(text.evidence),
+            found=found,
             quote=Quote(text.text, text.sentences, leads),
             confidence=CERTAIN if named else quoted.confidence,
             shaped=True,
@@ -109,18 +119,23 @@ class EngineModes:
     def _by_thing(
         self, named: NamedComparison, search: Search, selection: Selection
     ) -> tuple[dict[str, Candidate | None], Candidate | None]:
-        """Return the best sentence of each thing, and the best that names all of them."""
-        own: dict[str, Sequence[Candidate]] = {}
-        for thing in named.things:
-            query = named.query(thing)
-            own[thing] = self.extractive.select(query, numbered(search(query).hits)).ranked
-        everything = [*selection.ranked, *(one for ranked in own.values() for one in ranked)]
-        both = sentence_of_all(named, everything)
+        """Return the best sentence of each thing, and the best that names all of them.
+
+        A sentence stands in two rows only where a thing has no other.
+        """
+        own: dict[str, tuple[str, NamedComparison, Sequence[Candidate]]] = {}
+        for thing, (point, one) in product(named.things, named.by_point()):
+            query = one.query(thing)
+            found = self.extractive.select(query, numbered(search(query).hits))
+            own[f"{thing}: {point}" if point else thing] = thing, one, found.ranked
+        everything = [*selection.ranked, *(hit for *_, ranked in own.values() for hit in ranked)]
+        both = None if named.points else sentence_of_all(named, everything)
         used = [both.text] if both and not named.respect else []
         rows: dict[str, Candidate | None] = {}
-        for thing, ranked in own.items():
-            fresh = [one for one in (*ranked, *selection.ranked) if one.text not in used]
-            rows[thing] = best = sentence_of(thing, named, fresh)
+        for row, (thing, one, own_ranked) in own.items():
+            said = [*own_ranked, *selection.ranked]
+            fresh = [other for other in said if other.text not in used]
+            rows[row] = best = sentence_of(thing, one, fresh) or sentence_of(thing, one, said)
             used += [best.text] if best else []
         return rows, both
 

@@ -13,19 +13,13 @@ from collections.abc import Generator as Steps
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from app.answer.conversation import (
-    ConversationMemory,
-    carried,
-    parts_of,
-    recollection,
-    rewrite,
-    stands_alone,
-)
+from app.answer.conversation import ConversationMemory, carried, parts_of, recollection, rewrite
 from app.answer.disagreement import disagreement_notice, disagreements
 from app.answer.document_facts import fact_of, fact_wish, list_of, opening_of, which_documents
 from app.answer.models import Manner, ModelSpeeds, manner, worth_asking
 from app.answer.modes import NEEDS_MODEL, SHAPED_MODES, EngineModes, inventory
 from app.answer.options import AnswerOptions
+from app.answer.pointing import stands_alone
 from app.answer.search import (
     Search,
     SearcherFor,
@@ -218,7 +212,8 @@ class Research:
             asked = replace(asked, question=replace(asked.question, mode="summary"))
         if documents:
             summaries = Summaries(targets, self.answer_writer, self.grounder, self._manner)
-            return summaries.events(Found(asked, self._search(asked)), documents)
+            found = Found(asked, self._search(asked))
+            return summaries.events(found, documents, read_all=wish.read_all)
         if not wish.names_something:
             return _said(asked.noted(WHICH_DOCUMENT), REFUSAL, "abstained")
         return replace(asked, text=wish.about) if wish.explicit else asked

@@ -7,7 +7,7 @@ the `Answer` that `closed` makes of it.
 from __future__ import annotations
 
 from collections.abc import Generator as Steps
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from app.answer.conversation import Memory
@@ -174,10 +174,24 @@ def closed(written: Written) -> Answer:
     return replace(
         answer,
         sentences=outcome.sentences,
+        evidence=tuple(_as_cited(answer.evidence, outcome)),
         confidence=confidence * supported_share(outcome),
         model_text=outcome.model_text,
         quote=written.quote,
     )
+
+
+def _as_cited(evidence: Sequence[Evidence], outcome: Outcome) -> Iterator[Evidence]:
+    """Yield the evidence; what a supported sentence cites is not far from the question."""
+    held = {
+        one.n
+        for sentence in outcome.sentences
+        if sentence.verdict == "supported"
+        for one in sentence.citations
+    }
+    for item in evidence:
+        is_far = item.hit.band == "weak" and item.n in held
+        yield replace(item, hit=replace(item.hit, band="partial")) if is_far else item
 
 
 def missing_notice(missing: Sequence[str]) -> tuple[Notice, ...]:

@@ -49,7 +49,7 @@ from app.generation.grounding import Grounder
 from app.generation.prompts import REFUSAL
 from app.generation.quoting import QuotedText, Selection
 from app.generation.reading import content_tokens
-from app.generation.summaries import SummaryPart, key_texts, quoted_summary, summary_parts
+from app.generation.summaries import SummaryPart, key_texts, outline, quoted_summary, summary_parts
 
 _WINDOW_SHARE = 0.5
 """Of a model's window that the text of one part may take."""
@@ -76,8 +76,17 @@ class Summaries:
     grounder: Grounder
     manner_of: ManneredBy
 
-    def events(self, found: Found, documents: Sequence[Document]) -> AnswerSteps:
-        """Yield sources, the quoted summary and a model's words; return the answer."""
+    def events(
+        self, found: Found, documents: Sequence[Document], *, read_all: bool = False
+    ) -> AnswerSteps:
+        """Yield sources, the quoted summary and a model's words; return the answer.
+
+        Args:
+            found: The request; nothing needs to be found for it.
+            documents: What is summarised.
+            read_all: A model reads them part by part, where they do not fit one call. Else it reads
+                their outline.
+        """
         found, whole, quoted = self._quoted(found, documents)
         asked, model, quote = found.asked, found.asked.choice.model, None
         yield SourcesEvent(found.evidence)
@@ -93,7 +102,8 @@ class Summaries:
             yield QuoteEvent(quote)
             if how.leads:
                 yield TokenEvent(f"{quoted.text}\n\n")
-            found, outcome = yield from self._phrased(found, whole, model, how, quote)
+            parts = self._parts(whole, model, how, read_all=read_all)
+            found, outcome = yield from self._phrased(found, parts, model, how, quote)
             writer = writer if outcome.quoted else model.name
         asked.cancel.raise_if_cancelled()
         if outcome.notice:
@@ -115,14 +125,26 @@ class Summaries:
         found = replace(found, evidence=quoted.evidence)
         return found, numbered([one.hit for one in whole], quoted.evidence), quoted
 
+    def _parts(
+        self, whole: Sequence[Evidence], model: Generator, how: Manner, *, read_all: bool
+    ) -> tuple[SummaryPart, ...]:
+        """Return what a model reads, one call each."""
+        window = model.context_tokens or DEFAULT_WINDOW_TOKENS
+        budget = min(how.budget_tokens, int(window * _WINDOW_SHARE))
+        estimate = self.answer_writer.tokens.estimate(model.name)
+        parts = summary_parts(whole, budget, estimate)
+        return parts if read_all or len(parts) == 1 else (outline(whole, budget, estimate),)
+
     def _phrased(
-        self, found: Found, whole: Sequence[Evidence], model: Generator, how: Manner, quote: Quote
+        self,
+        found: Found,
+        parts: Sequence[SummaryPart],
+        model: Generator,
+        how: Manner,
+        quote: Quote,
     ) -> Steps[AnswerEvent, None, tuple[Found, Outcome]]:
         """Yield progress and the model's summary; return what becomes of it."""
         asked = found.asked
-        window = model.context_tokens or DEFAULT_WINDOW_TOKENS
-        budget = min(how.budget_tokens, int(window * _WINDOW_SHARE))
-        parts = summary_parts(whole, budget, self.answer_writer.tokens.estimate(model.name))
         calls = 1 if len(parts) == 1 else len(parts) + 1
         try:
             told = parts[0] if len(parts) == 1 else (yield from self._map(asked, parts, model, how))
@@ -225,7 +247,8 @@ _ABOUT = re.compile(rf"\W*(?:{'|'.join(intent.ABOUTS)})\W*\Z")
 _QUOTED = re.compile(
     r"[\"\u201c\u201e\u00ab](?P<title>[^\"\u201c\u201d\u00bb]{2,200})[\"\u201c\u201d\u00bb]"
 )
-_LEADING = re.compile(rf"\W*(?:{any_of(intent.SUMMARY_LEADS)}\W*)+")
+_ALL = re.compile(rf"\b{any_of(intent.ALL_OF_IT)}")
+_LEADING = re.compile(rf"\W*(?:{any_of((*intent.SUMMARY_LEADS, *intent.ALL_OF_IT))}\W*)+")
 _TRAILING = re.compile(rf"\W*\b{any_of(intent.SUMMARY_ENDINGS)}\W*\Z")
 
 
@@ -237,6 +260,8 @@ class SummaryWish:
     """The title or topic, as typed; empty where the request says "this paper"."""
     explicit: bool
     """Says "summarise". What asks what something is about may be a plain question."""
+    read_all: bool = False
+    """Says "all of it", "the whole paper"."""
 
     @property
     def names_something(self) -> bool:
@@ -249,7 +274,7 @@ def summary_wish(question: str) -> SummaryWish | None:
     text = without_politeness(question)
     plain = folded(text)
     if match := _EXPLICIT.match(plain):
-        return SummaryWish(_named(text[match.end() :]), explicit=True)
+        return _explicit(text[match.end() :])
     if match := _ABOUT.match(plain):
         group = "title" if match["title"] else "named"
         named = text[slice(*match.span(group))] if match[group] else ""
@@ -265,8 +290,14 @@ def wish_of(question: Question) -> SummaryWish | None:
     if question.retrieve_only:
         return None
     if question.mode == "summary":
-        return summary_wish(question.text) or SummaryWish(_named(question.text), explicit=True)
+        return summary_wish(question.text) or _explicit(question.text)
     return summary_wish(question.text) if question.mode == "general" else None
+
+
+def _explicit(rest: str) -> SummaryWish:
+    about = _named(rest)
+    said = folded(rest).replace(folded(about), " ") if about else folded(rest)
+    return SummaryWish(about, explicit=True, read_all=_ALL.search(said) is not None)
 
 
 def _named(rest: str) -> str:

@@ -39,7 +39,6 @@ from app.generation.context import (
     extracts,
     joined,
     rendered_evidence,
-    text_size,
     without_instructions,
 )
 from app.generation.grounding import Grounded, Grounder
@@ -255,11 +254,10 @@ class _Stream:
     def events(self, model: Generator) -> Steps[ReadingEvent | TokenEvent, None, None]:
         """Yield how long reading takes, then what may be shown of the model's words."""
         task, plan = self._task, self._composed.plan
-        prompt, size = self._composed.prompt, self._composed.prompt_size
+        prompt = self._composed.prompt
         if task.begun:
             on = (Message("assistant", task.begun.strip()), Message("user", _GO_ON))
             prompt = replace(prompt, messages=(*prompt.messages, *on))
-            size += sum(text_size(message.content) for message in on)
         prompt = replace(prompt, model=task.question.model)
         marks = StreamGuard([item.n for item in task.evidence])
         seen: int | None = None
@@ -289,7 +287,8 @@ class _Stream:
         if shown := marks.feed(self.guard.close()) + marks.close():
             yield TokenEvent(shown)
         self._trace(seen)
-        self.was_cut = self._tokens.observe(model.name, size, len(prompt.messages), seen)
+        texts = [message.content for message in prompt.messages]
+        self.was_cut = self._tokens.observe(model.name, texts, seen)
 
     def _trace(self, seen: int | None) -> None:
         plan, manner = self._composed.plan, self._task.manner

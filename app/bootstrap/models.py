@@ -313,6 +313,7 @@ class Models:
             InvalidInput: The model cannot chat.
             ModelNotInstalled: The host does not have it.
             ProviderUnreachable: The host does not answer, so nothing is known of the model.
+            ProviderTimeout: The host is busy, the same.
         """
         _refuse_choice(self._decided_by_environment)
         if model:
@@ -324,7 +325,7 @@ class Models:
                 raise ModelNotInstalled(
                     f"model {model!r} is not installed; run: ollama pull {model}"
                 )
-            if not found.chats:
+            if not (found.chats and self.ollama.details(model).chats):
                 raise InvalidInput(f"model {model!r} embeds and cannot chat; choose another one")
         if self._host.options is not None:
             self._take_host(None)

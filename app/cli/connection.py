@@ -306,10 +306,16 @@ WAITING: Mapping[WaitsFor, str] = {
 def reading_line(reading: ReadingEvent) -> str:
     """Return a line such as "llama3.2 is reading about 1,300 tokens, about 9 s".
 
-    Rounded, since both are estimates. Of several parts it names the one that is read.
+    Rounded, since both are estimates. Of several parts it names the one that is read,
+    the first with the time that all take.
     """
     if reading.waits_for is not None:
         return f"{reading.model} {WAITING[reading.waits_for]}"
     which = f"part {reading.part} of {reading.parts}, " if reading.parts > 1 else ""
     line = f"{reading.model} is reading {which}about {float(f'{reading.tokens:.2g}'):,.0f} tokens"
-    return line if reading.seconds is None else f"{line}, about {duration(max(1, reading.seconds))}"
+    if reading.seconds is None:
+        return line
+    seconds = max(1, reading.seconds)
+    in_all = reading.parts > 1 and reading.part == 1
+    whole = f"; all of it about {duration(reading.parts * seconds)}" if in_all else ""
+    return f"{line}, about {duration(seconds)}{whole}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
 from types import MappingProxyType
@@ -52,6 +52,9 @@ class Language:
     """Whether a capital inside a sentence does not mean a name."""
     connectives: str = ""
     """Words that join claims or shade them: they tell in a question, not in a statement."""
+    pointing: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """Forms by which a question leans on one before it, as `app.answer.pointing` reads them; empty:
+    only a question without a word of its own does."""
 
 
 def _language(code: str, entry: Mapping[str, Any]) -> Language:

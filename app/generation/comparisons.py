@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Literal
@@ -45,6 +45,12 @@ _OF = re.compile(
     r"\A(?:the )?(?P<on>.{2,60}?) (?:of|in|for|between) (?P<thing>.+)\Z", re.IGNORECASE
 )
 _ON = re.compile(rf"\A(?P<thing>.+?)\s+{_RESPECT} (?P<on>.+)\Z", re.IGNORECASE)
+_POINTS = re.compile(
+    r"\A(?P<things>.+?)(?:\s*:|,?\s(?:in (?:terms|respect) of|with (?:respect|regard) to|regarding"
+    r"|concerning|when it comes to|as to|based on))\s+(?P<on>.+)\Z",
+    re.IGNORECASE,
+)
+"""Things, and behind a colon or a phrase for a respect what they are compared by."""
 _ARTICLE = re.compile(r"\A(?:the|a|an|both|between)\s+", re.IGNORECASE)
 
 
@@ -54,6 +60,16 @@ class NamedComparison:
 
     things: tuple[str, ...]
     respect: str = ""
+    """Of several points, all of them."""
+    points: tuple[str, ...] = ()
+    """Where it names several: each thing is looked up by each."""
+
+    def by_point(self) -> Iterator[tuple[str, NamedComparison]]:
+        """Yield what is looked up of every thing: the point's name and its comparison."""
+        if not self.points:
+            yield "", self
+        for point in self.points:
+            yield point, NamedComparison(self.things, point)
 
     def query(self, thing: str) -> str:
         """Return what to search for to find what is said of one thing."""
@@ -77,6 +93,10 @@ def _pieces(named: str, joined_by: str) -> list[str]:
 
 
 def _comparison(named: str, respect: str) -> NamedComparison | None:
+    if (match := _POINTS.match(named)) and (found := _comparison(match["things"], "")):
+        points = [_ARTICLE.sub("", one) for one in _pieces(match["on"], _LIST)]
+        several = tuple(dict.fromkeys(points)) if len(points) > 1 else ()
+        return NamedComparison(found.things, respect or _ARTICLE.sub("", match["on"]), several)
     pieces = _pieces(named, _LIST)
     if len(pieces) < 2:
         pieces = _pieces(named, _JOIN)  # "to" and "with" stand inside names too
@@ -280,8 +300,9 @@ def sentence_of(
 ) -> Candidate | None:
     """Return the best sentence about a thing; None if none names it.
 
-    The thing stands in the sentence or is its document's title. A sentence that speaks of the
-    respect, begins with the thing, or defines it where no respect is given, goes first.
+    The thing stands in the sentence or is its document's title. Beside another thing it may lack
+    its last word: that of "robusta and arabica coffee" belongs to both. A sentence that speaks of
+    the respect, begins with the thing, or defines it where no respect is given, goes first.
 
     Args:
         thing: One of the things compared.
@@ -289,10 +310,13 @@ def sentence_of(
         ranked: Sentences, best first.
     """
     wanted, respect = frozenset(content_tokens(thing)), frozenset(content_tokens(named.respect))
+    others = [frozenset(content_tokens(one)) for one in named.things if one != thing]
+    headless = frozenset(content_tokens(thing.rpartition(" ")[0]))
     rows: list[tuple[float, Candidate]] = []
     for place, one in enumerate(_fitting(ranked)):
+        beside = headless and headless <= one.tokens and any(two <= one.tokens for two in others)
         title = frozenset(tokenise(one.item.hit.passage.document.title))
-        if not (wanted <= one.tokens or wanted <= title) or one.dangles:
+        if not (wanted <= one.tokens or wanted <= title or beside) or one.dangles:
             continue
         opening = frozenset(tokenise(one.text)[:_OPENING_TOKENS])
         begins = frozenset(content_tokens(one.text)[: len(wanted)]) == wanted

@@ -82,12 +82,20 @@ _MARGIN = 1.1
 """Estimates are this much over the densest text seen, for text that is denser still."""
 _MIN_CHARS_PER_TOKEN = 1.0
 """No tokenizer makes more than one token of a byte; a host that says so miscounts."""
-_MAX_CHARS_PER_TOKEN = 6.5
-"""No tokenizer in use packs prose tighter over a whole prompt; beyond it, a prompt was cut."""
-_SLACK = 1.15
-"""A prompt may be this much looser than any seen before it is taken for cut."""
 _MIN_TOKENS = 64
 """Shorter prompts say little: their template weighs too much."""
+
+
+_WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
+
+
+def least_tokens(text: str) -> int:
+    """Return how many tokens a text takes at least, whatever the tokenizer: its words.
+
+    Tokenizers cut at spaces and signs first, so no token holds two words. An apostrophe may stay
+    inside a token. A script without spaces has few words, so there the bound is low.
+    """
+    return sum(1 for _ in _WORD.finditer(text))
 
 
 def text_size(text: str) -> int:
@@ -114,43 +122,37 @@ class TokenCalibrator:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._seen: dict[str, tuple[float, float]] = {}
-        """Lowest and highest characters per token, by model."""
+        self._densest: dict[str, float] = {}
+        """Lowest characters per token, by model."""
 
     def estimate(self, model: str) -> TokenEstimate:
         """Return a model's estimate: its densest prompt and the margin, or the default."""
         with self._lock:
-            seen = self._seen.get(model)
-        return TokenEstimate((seen[0] if seen else DEFAULT_CHARS_PER_TOKEN) / _MARGIN)
+            seen = self._densest.get(model, DEFAULT_CHARS_PER_TOKEN)
+        return TokenEstimate(seen / _MARGIN)
 
-    def observe(self, model: str, prompt_size: int, messages: int, seen_tokens: int | None) -> bool:
+    def observe(self, model: str, messages: Sequence[str], seen_tokens: int | None) -> bool:
         """Learn from one call, and return whether the host cut its prompt.
 
         Args:
             model: Name that the ratio belongs to.
-            prompt_size: `text_size` of all messages together.
-            messages: How many there were.
-            seen_tokens: What the host says it read (`prompt_eval_count`); None or 0 when it does
-                not say.
+            messages: The texts of the prompt.
+            seen_tokens: What the host says it read of them (`prompt_eval_count`); None or 0 when it
+                does not say.
 
         Returns:
-            True when so few tokens were read that part of the prompt must be missing; nothing is
-            learned then.
+            True when it read fewer tokens than the prompt has words, so that part of it must be
+            missing; nothing is learned then.
         """
         if not seen_tokens:
             return False
-        content = max(1, seen_tokens - MESSAGE_TOKENS * messages)
-        ratio = prompt_size / content
-        with self._lock:
-            known = self._seen.get(model)
-            bound = _MAX_CHARS_PER_TOKEN
-            if known:
-                bound = min(bound, known[1] * _SLACK)
-            if ratio > bound and prompt_size / bound > _MIN_TOKENS:
-                return True
-            if content >= _MIN_TOKENS and ratio >= _MIN_CHARS_PER_TOKEN:
-                lowest, highest = known or (ratio, ratio)
-                self._seen[model] = min(lowest, ratio), max(highest, ratio)
+        if seen_tokens < sum(map(least_tokens, messages)):
+            return True
+        content = seen_tokens - MESSAGE_TOKENS * len(messages)
+        ratio = sum(map(text_size, messages)) / max(1, content)
+        if content >= _MIN_TOKENS and ratio >= _MIN_CHARS_PER_TOKEN:
+            with self._lock:
+                self._densest[model] = min(self._densest.get(model, ratio), ratio)
         return False
 
 
@@ -288,8 +290,6 @@ class ComposedPrompt:
 
     prompt: Prompt
     plan: ContextPlan
-    prompt_size: int
-    """Size of all messages, see `tokens.text_size`."""
     instructions: tuple[str, ...]
     """The prompt's own words, without passages, question and history."""
 
@@ -378,8 +378,7 @@ def compose_prompt(
     plan = replace(plan, planned_tokens=_tokens(messages, estimate), by_window=allowed == budget)
     told_alone = _built(prompts, replace(request, wishes=""), "", (), fence, "")
     instructions = tuple(message.content for message in told_alone if message.role != "assistant")
-    size = sum(text_size(message.content) for message in messages)
-    return ComposedPrompt(prompt, plan, size, instructions)
+    return ComposedPrompt(prompt, plan, instructions)
 
 
 def _built(

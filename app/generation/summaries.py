@@ -357,6 +357,44 @@ def summary_parts(
     )
 
 
+OUTLINE = ("abstract", "conclusion", "introduction")
+"""Sections that say what a document is about, the most telling first."""
+
+
+def outline(whole: Sequence[Evidence], budget_tokens: int, estimate: TokenEstimate) -> SummaryPart:
+    """Return what tells what documents are about, within a budget: one call instead of many.
+
+    That is abstract, conclusion and introduction, each whole or by its most telling sentences, and
+    the headings of the rest. A document without such sections gives its first and its last part.
+
+    Args:
+        whole: All passages of the documents, in reading order.
+        budget_tokens: Most that it may take.
+        estimate: How many tokens a text may take.
+    """
+    groups = [list(group) for _, group in groupby(whole, key=_document_of)]
+    texts: dict[int, str] = {}
+    for group in groups:
+        parts = document_parts(group)
+        told = [one for name in OUTLINE for one in parts if one.section == name]
+        told = told or [*parts[:1], *parts[1:][-1:]]
+        heads = {one.evidence[0].n: one.name for one in parts if one not in told and one.name}
+        left = int(budget_tokens * estimate.chars_per_token / len(groups))
+        left -= sum(len(name) + _FRAME_TOKENS for name in heads.values())
+        for part in told:
+            found = _whole_texts(part.evidence)
+            if sum(map(len, found.values())) > left:
+                found = telling_texts(part.evidence, left) if left > 0 else {}
+            left -= sum(len(text) + _FRAME_TOKENS for text in found.values())
+            texts |= found
+        texts |= heads
+    return SummaryPart(tuple(item for item in whole if item.n in texts), texts)
+
+
+def _document_of(item: Evidence) -> str:
+    return item.hit.passage.document.doc_id
+
+
 def _whole_texts(evidence: Sequence[Evidence]) -> dict[int, str]:
     found = {item.n: without_instructions(text_below_heading(item)) for item in evidence}
     return {n: text for n, text in found.items() if text.strip()}

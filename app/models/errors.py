@@ -75,7 +75,8 @@ CANNOT_CHAT = "model {model!r} cannot chat; choose another LLM_MODEL ({host}: {s
 OLLAMA = (
     _NO_NAME,
     Rule(
-        r"invalid JSON schema in format|^invalid format:",
+        r"invalid JSON schema in format|^invalid format:|JSON schema conversion failed"
+        r"|failed to parse grammar",
         InvalidInput,
         "{host} cannot use the JSON schema of this request ({said}); correct the schema",
     ),

@@ -6,7 +6,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Annotated, TypeVar
 
@@ -50,7 +50,8 @@ class InstalledModel(FromHost):
     family: Text = Field("", validation_alias=AliasPath("details", "family"))
     parameters: Text = Field("", validation_alias=AliasPath("details", "parameter_size"))
     capabilities: Texts = ()
-    """Empty where the host says them only of a single model (before 0.30), or not at all."""
+    """As the list says them: not before 0.30, and `completion` of an embedding model that Ollama
+    converted itself. `OllamaWatch` puts what the host says of the single model in their place."""
 
     @property
     def chats(self) -> bool:
@@ -110,6 +111,11 @@ class ModelDetails:
     """The model file sets `repeat_penalty`."""
     bare_prompt: bool = False
     """The model file hands over bare text, without turns of a chat."""
+
+    @property
+    def chats(self) -> bool:
+        """False only when the host says that the model does not write."""
+        return not self.capabilities or "completion" in self.capabilities
 
     @property
     def embeds(self) -> bool:
@@ -309,16 +315,19 @@ class OllamaHost:
 
 _FRESH_S = 5.0
 """How long an answer about the host is believed, seconds."""
+_BUSY_S = 30.0
+"""How long a host that neither answers nor refuses counts as busy, seconds; then it is away."""
 _FRESH_AFTER_TIMEOUT_S = 30.0
-"""The same for a host that neither answers nor refuses, because asking it again costs a second."""
+"""How long one that is away so is believed to be, because asking it again costs a second."""
 _ASK_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class OllamaStatus:
-    """The host's last reply; `trouble` says, for people, why it is unreachable."""
+    """The host's last reply; `trouble` says, for people, why it is unreachable, or busy."""
 
     reachable: bool
+    """True of a busy host too, with what it had before: a question waits for it as for a model."""
     models: tuple[InstalledModel, ...] = ()
     trouble: str = ""
 
@@ -349,11 +358,12 @@ class OllamaWatch:
         self._stale_at = 0.0
         self._seen: frozenset[str] = frozenset()
         self.had_a_chat_model = False
+        self._silent_since_s: float | None = None
         self._capabilities: dict[tuple[str, str], tuple[str, ...]] = {}
-        """By name and digest, of hosts that list models without them."""
+        """By name and digest, as the host shows the single model."""
 
     def status(self) -> OllamaStatus:
-        """Return what the host has, at most five seconds old (thirty after a timeout)."""
+        """Return what the host has, at most five seconds old (thirty where it is silent)."""
         if self._status is not None and self._clock() < self._stale_at:
             return self._status
         if self._status is not None and self._asking.locked():
@@ -377,19 +387,35 @@ class OllamaWatch:
             status = OllamaStatus(True, tuple(self._with_capabilities(listed)))
             self._seen |= frozenset(model.name for model in status.models)
             self.had_a_chat_model |= any(model.chats for model in status.models)
+            self._silent_since_s = None
+        except ProviderTimeout:
+            status, fresh_s = self._silent()
         except ProviderError as error:
-            status = OllamaStatus(False, trouble=error.message)
-            if isinstance(error, ProviderTimeout):
-                fresh_s = _FRESH_AFTER_TIMEOUT_S
+            status, self._silent_since_s = OllamaStatus(False, trouble=error.message), None
         self._stale_at = self._clock() + fresh_s
         return status
 
+    def _silent(self) -> tuple[OllamaStatus, float]:
+        """Return the status of a host that did not answer in time, and how long it is believed.
+
+        One that answered before is busy: what it had still counts, until it was silent too long.
+        """
+        now_s = self._clock()
+        if self._silent_since_s is None:
+            self._silent_since_s = now_s - _ASK_S
+        silent_s = now_s - self._silent_since_s
+        trouble = f"{self.host.name} is busy: no answer for {silent_s:.0f} s"
+        if silent_s >= _BUSY_S:
+            return OllamaStatus(False, trouble=trouble), _FRESH_AFTER_TIMEOUT_S
+        known = self._status or OllamaStatus(False)
+        return replace(known, trouble=trouble), _FRESH_S
+
     def _with_capabilities(self, models: Sequence[InstalledModel]) -> Iterator[InstalledModel]:
-        """Yield models with what each can do, asked once of those whose list does not say."""
+        """Yield models with what each can do, asked once of each: the list may be wrong."""
         asks = True
         for model in models:
             key = (model.name, model.digest)
-            if asks and not model.capabilities and key not in self._capabilities:
+            if asks and key not in self._capabilities:
                 try:
                     told = self.host.details(model.name, timeout_s=_ASK_S).capabilities
                     self._capabilities[key] = told
@@ -397,7 +423,9 @@ class OllamaWatch:
                     asks = False  # the next look asks again
                 except ProviderError:
                     self._capabilities[key] = ()  # a host that shows no single model
-            known = model.capabilities or self._capabilities.get(key, ())
+            known = self._capabilities.get(key, ())
+            if not known and not model.chats:
+                known = model.capabilities
             yield model.model_copy(update={"capabilities": known})
 
 

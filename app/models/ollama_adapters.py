@@ -126,7 +126,7 @@ class OllamaGenerator:
         self, prompt: Prompt, model: str, cancel: CancelToken, stack: ExitStack
     ) -> Iterator[_Line]:
         details = self._details(model, cancel)
-        if details.capabilities and "completion" not in details.capabilities:
+        if not details.chats:
             can = f"it can: {', '.join(details.capabilities)}"
             raise ProviderBadResponse(
                 CANNOT_CHAT.format(model=model, host=self._host.name, said=can)

@@ -120,6 +120,16 @@ def test_the_only_chat_model_answers_and_an_embedding_model_never_does(
         assert "cannot chat" in str(refused["detail"])
 
 
+def test_what_the_host_lists_wrongly_is_asked_of_the_model(serve: Serve) -> None:
+    own = DoubleModel("own-vectors", "bert", dimension=8, listed=("completion",))
+    with OllamaDouble([own, SMALL]) as double, serve(double.url) as client:
+        assert _health(client) == ("ollama:qwen2.5:0.5b", "the only chat model")
+        found = client.get("/api/v1/models").json()
+        assert [row["chats"] for row in found["installed"]] == [False, True]
+        refused = _choose(client, "own-vectors")
+        assert (refused["status"], "cannot chat" in str(refused["detail"])) == (422, True)
+
+
 def test_of_several_the_largest_that_fits_answers_until_one_is_chosen(serve: Serve) -> None:
     with OllamaDouble([SMALL, LARGE, MIDDLE, EMBEDS]) as double:
         with serve(double.url) as client:

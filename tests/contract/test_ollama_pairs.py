@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
 
@@ -12,14 +13,14 @@ from tests.contract.ollama_pairs.pair import Received
 from tests.fakes.ollama_double import OllamaDouble
 
 CHAT, EMBED = "llama3.2:latest", "nomic-embed-text:latest"
-VERSIONS = ("0.24.0", "0.33.0")
+VERSIONS = ("0.24.0", "0.33.0", "0.35.1")
 CASES = [(version, pair) for version in VERSIONS for pair in PAIRS if holds_at(pair, version)]
 
 
 @pytest.fixture(scope="module")
 def doubles() -> Iterator[dict[str, str]]:
-    with OllamaDouble(version="0.24.0") as old, OllamaDouble(version="0.33.0") as new:
-        yield {"0.24.0": old.url, "0.33.0": new.url}
+    with ExitStack() as stack:
+        yield {one: stack.enter_context(OllamaDouble(version=one)).url for one in VERSIONS}
 
 
 @pytest.mark.parametrize(
@@ -87,3 +88,10 @@ def test_what_a_model_cannot_do_is_refused() -> None:
         )
         tools = send(double, "/api/chat", {**turn, "tools": [{"type": "function"}]})
         assert tools.text("error") == f"registry.ollama.ai/library/{CHAT} does not support tools"
+
+
+@pytest.mark.parametrize(("version", "says"), [("0.33.0", False), ("0.35.1", True)])
+def test_tokens_of_the_cache_are_told_apart_in_later_releases(version: str, *, says: bool) -> None:
+    with OllamaDouble(version=version) as double:
+        body = {"model": CHAT, "messages": [{"role": "user", "content": "x"}], "stream": False}
+        assert ("prompt_eval_cached_count" in send(double, "/api/chat", body).value) is says

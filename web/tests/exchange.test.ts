@@ -55,6 +55,13 @@ describe("a stream with a quote", () => {
     expect(shown.words.sentences[0]).toMatchObject({ answer_start: 0, answer_end: WORDS.length });
   });
 
+  it("does not call a source far that is quoted", () => {
+    const far = [1, 3].map((n) => ({ ...source(n), band: "weak" as const }));
+    const found = received(asked("1", "How do bees talk?", "public", []), { kind: "sources", sources: far });
+    const read = received(found, { kind: "quote", quote: quoted(true) });
+    expect(read.sources.map((one) => one.band)).toEqual(["weak", "partial"]);
+  });
+
   it("folds the quote away under a model that speaks alone", () => {
     const shown = shownOf(received(begun(false), { kind: "final", answer: answer(WORDS, quoted(false), [sentence(WORDS, 0, 3)]) }));
     expect([shown.quote?.text, shown.place, shown.words.text]).toEqual([SAID, "under", WORDS]);

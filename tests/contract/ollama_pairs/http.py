@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.contract.ollama_pairs.pair import Pair, embed, turn
+from tests.contract.ollama_pairs.pair import PLAIN_JSON, Pair, embed, turn
 
 HTTP = [
     Pair(
@@ -132,5 +132,6 @@ NAMES = [
         {"model": "registry.invalid/a/b", "stream": False},
         500,
         "pull model manifest: .*dial tcp: lookup registry.invalid.*",
+        kind=PLAIN_JSON,
     ),
 ]

@@ -61,7 +61,7 @@ class ChatEndpoints(Wire):
         if not ask.messages and not ask.raw:
             self._json(200, self._loaded_only(body, model, name, chat))
             return
-        check_format(body.get("format"))
+        check_format(body.get("format"), llama_server=self.server.since(0, 30, 0))
         window = self.server.load(model, name, options.get("num_ctx"), body.get("shift"), stay)
         lines = self._lines(body, model, ask, window, chat)
         if body.get("stream") is False:
@@ -148,6 +148,8 @@ class ChatEndpoints(Wire):
             for key, value in metrics.items()
             if value
         }
+        if self.server.since(0, 33, 3):
+            known["prompt_eval_cached_count"] = 0
         last = {**line(), "done": True, "done_reason": spoken.reason, **known, **self.server.claims}
         yield (
             last

@@ -10,7 +10,7 @@ from tests.fakes.ollama_double.library import LibraryEndpoints
 from tests.fakes.ollama_double.models import Fault
 from tests.fakes.ollama_double.protocol import Refused, admitted
 from tests.fakes.ollama_double.vectors import VectorEndpoints
-from tests.fakes.ollama_double.wire import Fields, Gone
+from tests.fakes.ollama_double.wire import PLAIN_JSON, Fields, Gone
 
 _GETS = {"/", "/api/version", "/api/tags", "/api/ps", "/v1/models"}
 _POSTS = {
@@ -70,9 +70,7 @@ class Handler(ChatEndpoints, VectorEndpoints, LibraryEndpoints):
         except Refused as refused:
             # what the runner says passes through as it is
             self._error(
-                refused.status,
-                refused.message,
-                *(["application/json"] if refused.of_runner else []),
+                refused.status, refused.message, *([PLAIN_JSON] if refused.of_runner else [])
             )
         except (Gone, BrokenPipeError, ConnectionResetError):
             self.server.note_abort()

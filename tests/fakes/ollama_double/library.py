@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.fakes.ollama_double.models import DEFAULT_MODELS, DoubleModel, Runner, full_name
 from tests.fakes.ollama_double.protocol import Refused, check_types, name_in
-from tests.fakes.ollama_double.wire import Fields, Wire, now
+from tests.fakes.ollama_double.wire import PLAIN_JSON, Fields, Wire, now
 
 NO_REGISTRY = (
     'pull model manifest: Get "https://{host}/v2/{path}/manifests/{tag}": dial tcp:'
@@ -65,9 +65,9 @@ class LibraryEndpoints(Wire):
         if body.get("stream") is not False:
             self._stream(iter(lines), fault)
         elif "error" in lines[-1]:
-            self._error(500, str(lines[-1]["error"]))
+            self._error(500, str(lines[-1]["error"]), PLAIN_JSON)
         else:
-            self._json(200, {"status": "success"})
+            self._send(200, b'{"status":"success"}', PLAIN_JSON)
 
     def _pulled(self, name: str) -> list[Fields]:
         lines: list[Fields] = [{"status": "pulling manifest"}]
@@ -128,7 +128,7 @@ class LibraryEndpoints(Wire):
         }
         row["details"] = _details(model)
         if model.tells_capabilities and self.server.since(0, 30, 0):
-            row["capabilities"] = model.capabilities
+            row["capabilities"] = list(model.listed) or model.capabilities
         return row
 
     def _loaded(self, model: DoubleModel, runner: Runner) -> Fields:

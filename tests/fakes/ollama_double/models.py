@@ -69,9 +69,13 @@ class DoubleModel:
     dimension: int | None = None
     num_ctx: int | None = None
     thinks: bool = False
+    decides: bool = False
+    """Answers `/v1/systemone` alone, which the double does not have (from 0.35 on)."""
     obedient: bool = False
     """Does what text in the passages tells it to, like a weak model under injection."""
     tells_capabilities: bool = True
+    listed: tuple[str, ...] = ()
+    """What the list says that it can do, where that is not what is shown of the model alone."""
     template: str = "{{ .Messages }}"
     parameters: str = ""
     """Further lines of the model file's parameters."""
@@ -87,6 +91,8 @@ class DoubleModel:
 
     @property
     def capabilities(self) -> list[str]:
+        if self.decides:
+            return ["decision"]
         if self.dimension is not None:
             return ["embedding"]
         return ["completion", "thinking"] if self.thinks else ["completion"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import json
 import re
 from collections.abc import Mapping
 from datetime import timedelta
@@ -129,15 +130,22 @@ def check_options(options: Mapping[str, object]) -> None:
             raise Refused(500, 'option "stop" must be of type array')
 
 
-def check_format(value: object) -> None:
-    """Refuse a format that is neither `json` nor a schema."""
+def check_format(value: object, *, llama_server: bool) -> None:
+    """Refuse a format that is neither `json` nor a schema.
+
+    From 0.30 on llama-server reads the schema, and its error object passes through as text.
+    """
     if value is None or value in ("", "json"):
         return
     if isinstance(value, dict):
-        if not usable(value):
+        if usable(value):
+            return
+        if not llama_server:
             raise Refused(500, "invalid JSON schema in format", of_runner=True)
-        return
-    shown = f'"{value}"' if isinstance(value, str) else str(value)
+        said = f"JSON schema conversion failed:\nUnrecognized schema: {json.dumps(value)}"
+        inner = {"code": 400, "message": said, "type": "invalid_request_error"}
+        raise Refused(400, json.dumps({"error": inner}), of_runner=True)
+    shown = json.dumps(json.dumps(value))
     raise Refused(500, f'invalid format: {shown}; expected "json" or a valid JSON Schema object')
 
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from tests.fakes.ollama_double.server import OllamaDouble
 
 JSON = "application/json; charset=utf-8"
+PLAIN_JSON = "application/json"
+"""What a pull, and what the runner says, comes with."""
 BUFFER = 2048
 """Longest JSON that Go sends with its length; more goes in chunks."""
 Fields = dict[str, object]

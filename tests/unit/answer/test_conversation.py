@@ -48,9 +48,7 @@ def test_six_turns_on_the_server() -> None:
     ]
 
     switched = ask("What causes the tides of the sea?")
-    # It names nothing, so that it may mean the same subject: both are searched.
-    carried = "copper conduct: What causes the tides of the sea?"
-    assert (switched.status, switched.rewritten_query) == ("answered", carried)
+    assert (switched.status, switched.rewritten_query) == ("answered", None)
     assert {item.hit.passage.document.title for item in switched.evidence} == {"Tides"}
 
     off_topic = ask("Who won the cycling race?")
@@ -73,9 +71,7 @@ def test_six_turns_on_the_server() -> None:
         "And what is its melting point?",  # quoted at once, before the helper rewrites it
         "What is the melting point of copper?",
         "What causes the tides of the sea?",
-        carried,
         "Who won the cycling race?",
-        "melting point: Who won the cycling race?",
     ]
     assert (model.left, helper.left) == (0, 0)
     turns = bench.conversations.get(conversation)["turns"]

@@ -156,6 +156,43 @@ def test_a_small_model_is_not_asked_where_the_table_is_complete() -> None:
     assert "| coffee | A cup of coffee" in checked(answer).text
     assert "Tea | 19" not in answer.text
     assert model.prompts == []
+    (said,) = [one.message for one in answer.notices if one.code == "mode_needs_model"]
+    assert "The model was not asked" in said
+
+
+def test_a_thing_is_found_in_the_sentence_that_names_both() -> None:
+    robusta = passage(
+        "Coffea canephora, called robusta, is stronger and more bitter than arabica, which has a"
+        " milder taste.",
+        key="robusta",
+        title="Robusta",
+    )
+    answer = Bench(passages=[robusta, TEA]).ask(
+        papers("Compare robusta and arabica coffee.", mode="compare")
+    )
+    assert "not found" not in checked(answer).text
+    assert "| arabica coffee | Coffea canephora" in answer.text
+
+
+def test_two_things_by_two_points_are_four_rows() -> None:
+    said = {
+        "BERT": "BERT has 110 million parameters. The training data of BERT are books.",
+        "LLaMA": "LLaMA has 7 billion parameters. The training data of LLaMA are web pages.",
+    }
+    papers_of = [passage(text, key=name, title=name) for name, text in said.items()]
+    answer = Bench(passages=papers_of).ask(
+        papers("Compare BERT and LLaMA: training data and number of parameters", mode="compare")
+    )
+    rows = [row.split(" | ") for row in checked(answer).text.splitlines() if row.startswith("| B")]
+    rows += [row.split(" | ") for row in answer.text.splitlines() if row.startswith("| L")]
+    assert [(row[0], row[2]) for row in rows] == [
+        ("| BERT: training data", "BERT |"),
+        ("| BERT: number of parameters", "BERT |"),
+        ("| LLaMA: training data", "LLaMA |"),
+        ("| LLaMA: number of parameters", "LLaMA |"),
+    ]
+    assert "110 million" in rows[1][1]
+    assert "web pages" in rows[2][1]
 
 
 def test_a_small_model_makes_up_no_table_where_nothing_can_be_quoted() -> None:

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from app.answer.conversation import Memory, cleaned, holds, rewrite, stands_alone
+from app.answer.conversation import Memory, cleaned, holds, rewrite
 from app.answer.models import ModelCalls
+from app.answer.pointing import stands_alone
 from app.core.cancel import CancelToken
 from app.core.errors import ProviderTimeout
 from app.core.trace import Trace

@@ -709,3 +709,11 @@ def test_passages_that_were_sent_keep_their_numbers() -> None:
         (3, Hit(DUARTE, 2.0)),
         (2, second),
     ]
+
+
+def test_a_source_that_is_quoted_is_not_far_from_the_question() -> None:
+    asked = papers("Who founded it?")  # the passage holds its one word; their vectors are far
+    found, *_ = Bench().ask(replace(asked, retrieve_only=True)).evidence
+    (cited,) = Bench().ask(asked).evidence
+    assert (found.hit.band, cited.hit.band) == ("weak", "partial")
+    assert replace(cited.hit, band="weak") == found.hit

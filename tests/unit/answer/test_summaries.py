@@ -187,10 +187,10 @@ def read_in_parts(answer_with: str, *, small: bool) -> tuple[Answer, list[Readin
     if small:
         models.profile = ModelProfile("fake:scripted", "fake", parameters=5e8)
     first = Bench(passages=long_paper(), models=models)
-    parts = final(first.events(papers("Summarise this paper"))).trace.llm_calls
+    parts = final(first.events(papers("Summarise all of it"))).trace.llm_calls
     model = ScriptedGenerator(*[_SAYS] * (parts - 1), answer_with, context_tokens=4096)
     models.model = model
-    events = Bench(passages=long_paper(), models=models).events(papers("Summarise this paper"))
+    events = Bench(passages=long_paper(), models=models).events(papers("Summarise all of it"))
     reading = [event for event in events if isinstance(event, ReadingEvent)]
     assert model.left == 0
     assert "Divers photographed every plot" in model.prompts[-1].messages[-1].content
@@ -205,6 +205,20 @@ def test_a_long_document_is_read_part_by_part_and_progress_is_told() -> None:
     assert answer.model_text is not None
     assert "Divers photographed" in answer.text
     assert all(sentence.verdict == "supported" for sentence in answer.sentences)
+
+
+@pytest.mark.parametrize("question", ["What is this paper about?", "Summarise this paper"])
+def test_a_long_document_is_told_by_its_outline_in_one_call(question: str) -> None:
+    model = ScriptedGenerator("Otters protect kelp.", context_tokens=4096)
+    answer = Bench(passages=long_paper(), models=FixedModels(model)).ask(papers(question))
+    assert answer.trace.llm_calls == 1
+    read = model.prompts[0].messages[-1].content
+    for told in ("otters bring the forests back", "grazers that destroy", "shelters more species"):
+        assert told in read
+    for heading in ("Methods", "Results"):
+        assert heading in read
+    assert "48 plots" not in read
+    assert "Estes" not in read
 
 
 def test_a_small_models_summary_stands_below_the_key_sentences() -> None:

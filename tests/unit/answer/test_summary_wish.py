@@ -32,6 +32,25 @@ def test_a_wish_says_what_is_to_be_summarised(question: str, about: str, *, expl
 
 
 @pytest.mark.parametrize(
+    ("question", "read_all"),
+    [
+        ("Summarise all of it", True),
+        ("Summarise the whole paper", True),
+        ("Summarise the entire SuperGLUE paper", True),
+        ("Fasse das ganze Dokument zusammen", True),
+        ("Summarise this paper", False),
+        ("What is this paper about?", False),
+        ("Summarise all my documents", False),
+        ('Summarise "The Whole of It" for me', False),
+    ],
+)
+def test_only_who_asks_for_all_of_it_has_it_read(question: str, *, read_all: bool) -> None:
+    wish = summary_wish(question)
+    assert wish is not None
+    assert wish.read_all is read_all
+
+
+@pytest.mark.parametrize(
     "question",
     [
         "What does the summary say about the harvest?",

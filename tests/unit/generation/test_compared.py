@@ -30,6 +30,32 @@ def test_the_things_compared_and_the_respect_are_read(
 @pytest.mark.parametrize(
     "question",
     [
+        "Compare BERT and LLaMA: training data and number of parameters",
+        "Compare BERT and LLaMA in terms of training data and the number of parameters.",
+        "What is the difference between BERT and LLaMA regarding training data, and number of"
+        " parameters?",
+    ],
+)
+def test_several_points_are_no_things(question: str) -> None:
+    named = comparison_in(question)
+    assert named is not None
+    assert named.things == ("BERT", "LLaMA")
+    assert named.points == ("training data", "number of parameters")
+    assert [one.query("BERT") for _, one in named.by_point()] == [
+        "training data BERT",
+        "number of parameters BERT",
+    ]
+
+
+def test_a_colon_inside_a_title_parts_nothing() -> None:
+    named = comparison_in("Compare BERT: deep transformers and GPT")
+    assert named is not None
+    assert named.points == ()
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
         "Compare the papers on their methods",
         "What is tea?",
         "How did the unequal treatment of one group versus another seem?",

@@ -14,6 +14,7 @@ from app.generation.context import (
     best_at_both_ends,
     compose_prompt,
     cut_notice,
+    least_tokens,
     new_fence,
     plan_context,
     rendered_evidence,
@@ -119,28 +120,32 @@ def test_old_turns_give_way_to_evidence() -> None:
     assert composed.plan.used == (1,)
 
 
-@pytest.mark.parametrize("chars_per_token", [2.0, 3.7, 4.6])
-def test_every_cut_is_noticed_and_no_whole_prompt_is(chars_per_token: float) -> None:
-    calibrator = TokenCalibrator()
-    for size in (4_000, 9_000, 20_000):
-        whole = int(size / chars_per_token) + 10
-        assert not calibrator.observe("m", size, 2, whole)
-        for window in (whole // 2, whole * 3 // 4):
-            assert calibrator.observe("m", size, 2, window)
+PROSE = "The bees of the old mill made more honey than the miller's wife could ever sell. " * 60
+NUMBERS = "7.93 | 1,085.21 | 0.0037 | 412-88-901 | 96,485.332 " * 60
 
 
-def test_the_first_prompt_cut_in_half_is_noticed_without_calibration() -> None:
-    assert TokenCalibrator().observe("m", 16_000, 2, 2_000)
+@pytest.mark.parametrize("tokens_a_word", [1.1, 1.3, 2.0])
+def test_prose_after_a_prompt_full_of_numbers_is_not_taken_for_cut(tokens_a_word: float) -> None:
+    calibrator, words = TokenCalibrator(), least_tokens(PROSE)
+    assert not calibrator.observe("m", [NUMBERS], len(NUMBERS) // 2)
+    assert not calibrator.observe("m", ["", PROSE], int(words * tokens_a_word))
+    assert calibrator.observe("m", ["", PROSE], int(words * tokens_a_word) // 3)
+
+
+def test_no_tokenizer_takes_fewer_tokens_than_words() -> None:
+    assert least_tokens("The miller's 3 sons don't dance: \u2014 ever-green, 1,085 x2!") == 11
+    assert least_tokens("") == 0
+    assert least_tokens("\u8702\u871c\u4ece\u54ea\u91cc\u6765\uff1f") == 1
 
 
 def test_estimates_learn_per_model_and_stay_on_the_safe_side() -> None:
     calibrator = TokenCalibrator()
     before = calibrator.estimate("m").tokens("x" * 4000)
-    assert not calibrator.observe("m", 4000, 2, 1016)
+    assert not calibrator.observe("m", ["x" * 2000, "x" * 2000], 1016)
     after = calibrator.estimate("m").tokens("x" * 4000)
     assert 1000 < after < before
     assert calibrator.estimate("other").tokens("x" * 4000) == before
-    assert not calibrator.observe("m", 4000, 2, None)
+    assert not calibrator.observe("m", ["x" * 4000], None)
     assert text_size("\u6f22\u5b57") == 6
 
 
@@ -167,5 +172,5 @@ def test_the_notice_says_what_was_left_out() -> None:
 
 def test_more_tokens_than_bytes_teach_nothing() -> None:
     calibrator = TokenCalibrator()
-    assert not calibrator.observe("m", 1_000, 1, 10**30)
+    assert not calibrator.observe("m", ["x" * 1_000], 10**30)
     assert calibrator.estimate("m") == TokenEstimate()

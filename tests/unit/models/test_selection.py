@@ -123,16 +123,58 @@ def test_a_pull_is_seen_at_once(double: OllamaDouble, watch: OllamaWatch) -> Non
     assert watch.status().has("new")
 
 
-def test_a_hanging_host_is_asked_seldom(
+def test_a_busy_host_is_not_away(double: OllamaDouble, watch: OllamaWatch, clock: Clock) -> None:
+    known = watch.status()
+    double.fail("/api/tags", *[Fault("slow", delay_s=30)] * 3)
+    clock.now += 6
+    busy = watch.status()
+    assert (busy.reachable, busy.models) == (True, known.models)
+    assert busy.trouble.endswith("is busy: no answer for 1 s")
+    assert choose_generator(AUTO, watch).model == "llama3.2"
+    clock.now += 5.1
+    assert watch.status().reachable
+    clock.now += 25.5
+    away = watch.status()
+    assert not away.reachable
+    assert "is busy: no answer for 32 s" in choose_generator(AUTO, watch).reason
+    clock.now += 29
+    assert watch.status() is away, "asking costs a second"
+    clock.now += 2
+    assert watch.status().reachable
+
+
+def test_a_host_that_is_busy_from_the_start_is_asked_again_soon(
     double: OllamaDouble, watch: OllamaWatch, clock: Clock
 ) -> None:
     double.fail("/api/tags", Fault("slow", delay_s=30))
-    first = watch.status()
-    assert not first.reachable
-    clock.now += 29
-    assert watch.status() is first
-    clock.now += 2
+    assert not watch.status().reachable
+    clock.now += 5.1
     assert watch.status().reachable
+
+
+def test_an_embedding_model_never_answers(double: OllamaDouble, watch: OllamaWatch) -> None:
+    """Ollama lists a model that it converted itself as one that completes, and shows what it is."""
+    own = DoubleModel("own-vectors:latest", "bert", dimension=8, listed=("completion",))
+    named = DoubleModel("own", "llama", dimension=8, listed=("completion",))
+    decides = DoubleModel("nimble", decides=True)
+    double.models = [own, named, decides]
+    assert choose_generator(AUTO, watch).provider == "extractive"
+    double.models = [own, named, decides, DoubleModel("small:1b")]
+    watch.forget()
+    assert choose_generator(AUTO, watch).model == "small:1b"
+    assert [one.chats for one in watch.status().models] == [False, False, False, True]
+    assert len(double.bodies("/api/show")) == 4, "each is asked for once"
+
+
+def test_a_model_that_was_not_shown_yet_goes_by_its_kind_and_name(
+    double: OllamaDouble, watch: OllamaWatch
+) -> None:
+    double.models = [
+        DoubleModel("own-vectors", "bert", dimension=8, listed=("completion",)),
+        DoubleModel("small:1b"),
+    ]
+    double.fail("/api/show", Fault("slow", delay_s=30))
+    assert [one.chats for one in watch.status().models] == [False, True]
 
 
 def test_others_go_on_while_one_asks(
@@ -143,10 +185,12 @@ def test_others_go_on_while_one_asks(
     double.fail("/api/tags", Fault("slow", delay_s=3.0))
     asking = threading.Thread(target=watch.status)
     asking.start()
-    while len(double.requests) < 2:
+    while len(double.bodies("/api/tags")) < 2:
         time.sleep(0.005)
     assert watch.status() is known
-    assert len(double.requests) == 2  # answered from what is known: only the thread asked
+    assert (
+        len(double.bodies("/api/tags")) == 2
+    )  # answered from what is known: only the thread asked
     asking.join()
 
 

@@ -67,7 +67,7 @@ export function received(exchange: Exchange, event: StreamEvent): Exchange {
       // Another search may have dropped what the quote cites; a new one follows where there is any.
       return { ...exchange, sources: event.sources, quote: stands(exchange.quote, event.sources) ? exchange.quote : null };
     case "quote":
-      return { ...exchange, quote: event.quote };
+      return { ...exchange, quote: event.quote, sources: exchange.sources.map((source) => asQuoted(source, event.quote)) };
     case "reading":
       return { ...exchange, reading: { model: event.model, tokens: event.tokens, seconds: event.seconds, part: event.part, parts: event.parts, waitsFor: event.waits_for, since: event.waits_for === null ? Date.now() : (exchange.reading?.since ?? Date.now()) } };
     case "token":
@@ -104,6 +104,12 @@ export function cutWords(exchange: Exchange): string | null {
   const cut = state === "stopped" ? reading !== null : answer?.notices.some((notice) => notice.code === "answer_cut") === true;
   const { text } = shownOf(exchange).words;
   return cut && request !== null && text !== "" ? text : null;
+}
+
+/** A source as it stands with a quote: what it quotes is not far from the question, whatever the search measured. */
+function asQuoted(source: SourceRecord, quote: QuoteRecord): SourceRecord {
+  const quoted = source.band === "weak" && quote.sentences.some((sentence) => sentence.citations.some((one) => one.n === source.n));
+  return quoted ? { ...source, band: "partial" } : source;
 }
 
 function stands(quote: QuoteRecord | null, sources: readonly SourceRecord[]): boolean {

@@ -11,10 +11,14 @@ const WAITING: Record<WaitsFor, Message> = {
   silent: "{model} says nothing: its host does not respond; still waiting",
 };
 
-/** "llama3.2 is reading part 2 of 7, about 1,300 tokens, about 9 s"; tokens and seconds are estimates and look like it. */
+const rough = (time: number): string => (time < 60 ? `${Math.max(1, Math.round(time))} s` : duration(time));
+
+/** "llama3.2 is reading part 2 of 7, about 1,300 tokens, about 9 s"; tokens and seconds are estimates and look like it. Of several parts the first says how long all take. */
 export function readingLine({ model, tokens, seconds, part, parts, waitsFor }: Omit<Reading, "since">): string {
   if (waitsFor !== null) return t(WAITING[waitsFor], { model: modelName(model) });
   const values = { model: modelName(model), part, parts, tokens: Number(tokens.toPrecision(2)) };
   const line = parts > 1 ? t("{model} is reading part {part} of {parts}, about {tokens} tokens", values) : t("{model} is reading about {tokens} tokens", values);
-  return seconds === null ? line : `${line}, ${t("about {time}", { time: seconds < 60 ? `${Math.max(1, Math.round(seconds))} s` : duration(seconds) })}`;
+  if (seconds === null) return line;
+  const whole = parts > 1 && part === 1 ? `; ${t("all of it about {time}", { time: rough(parts * seconds) })}` : "";
+  return `${line}, ${t("about {time}", { time: rough(seconds) })}${whole}`;
 }

@@ -21,7 +21,7 @@ const NOTICES: Record<Notice["code"], Message> = {
   language_differs: "The embedding model of this library does not know the language of the question; passages were found by their words.",
   libraries_disagree: "Your papers and the encyclopedia give different figures or dates for the same thing; the sources are marked.",
   library_empty: "The library is empty; add a document or the samples.",
-  mode_needs_model: "No table or list could be made of your documents’ own words. A language model that is not small would write the answer from them.",
+  mode_needs_model: "No model was asked: a table or list is made of your documents’ own words, or not at all. A language model that is not small would write the answer from them.",
   quoted_instead: "What the model wrote did not hold; the answer quotes your documents instead.",
   reembed_offered: "Another embedding model would serve this library better.",
   search_degraded: "The word index is being filled again; until then documents may be missing from what is found.",
