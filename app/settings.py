@@ -338,7 +338,14 @@ class Settings(BaseSettings):
         _ANSWER.memory_token_budget, "tokens of memory in a prompt", ge=0
     )
     first_token_target_s: float = knob(
-        _MANNER.first_token_target_s, "seconds a model may read before its first word", gt=0
+        _MANNER.first_token_target_s,
+        "seconds without a first word after which the page says what is waited for",
+        gt=0,
+    )
+    reading_s: float = knob(
+        _MANNER.reading_s,
+        "seconds a model may read evidence, at its measured speed; at least 600 tokens",
+        gt=0,
     )
     model_prompts: PromptKind = knob(
         _MANNER.prompts, "auto, compact or full: how a model is told what to do"

@@ -395,7 +395,7 @@ class ModelTester:
             refused=refused,
             cited=bool(own),
             own_marks=bool(own) and "model" in marks,
-            stopped=written.stopped,
+            stopped=None if written.stopped == "repeat" else written.stopped,
             prompt_tokens=prompt_tokens,
             first_word_s=first_word_s,
             whole_s=whole_s,

@@ -253,20 +253,19 @@ def _sum(counts: list[int | None]) -> int | None:
 # Decide how a model is asked: prompt, amount of evidence, alone or not.
 
 SMALL_PARAMETERS = 4e9
-"""Below it a model gets the compact prompt and speaks below the quotes until its test says better:
+"""Below it a model gets the compact prompt until its test says better:
 evaluation/reports/models.md."""
-FEW_PARAMETERS = 1e9
-"""Below it a model is best with the quoted sentences alone: evaluation/reports/models.md."""
+LEADING_PARAMETERS = 1.5e9
+"""Below it a model speaks below the quotes until its test says better."""
 ASSUMED_TOKENS_S = 100.0
 """Reading speed of a host that was never measured: a model of 1.5 billion parameters on two
 cores."""
 QUICK_TOKENS_S = 1000.0
 """From this speed on reading is no reason to hand over less."""
-MIN_TOKENS, PLAIN_TOKENS = 150, 350
-"""Least evidence, and most for a plain question on a host that is not quick, in tokens."""
-_WIDE_MODES = 4
-"""Modes other than `general` need more than the answer to one question: so many times the
-budget."""
+QUICK_PASSAGES = 8
+"""Passages for a host that reads as quickly."""
+MIN_TOKENS = 600
+"""Least evidence: two or three passages, whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,8 +282,8 @@ class Manner:
     """Measured reading speed, tokens a second; None before the first call."""
     why: str
     """The reason, for people."""
-    few: bool = False
-    """Short evidence is the quoted sentences and nothing else."""
+    passages: int = 0
+    """Passages to find at least."""
 
 
 def manner(
@@ -317,17 +316,12 @@ def manner(
     quick = profile.hosted or (speed is not None and speed.reading > QUICK_TOKENS_S)
     evidence = options.evidence if asked in (None, "auto") else asked
     if evidence == "auto":
-        evidence = findings.evidence if findings else "full" if quick and not small else "short"
+        evidence = findings.evidence if findings else "full"
     if mode != "general":
         evidence = "full"
-    leads = not findings.as_good_as_quotes if findings else small
-    budget, why = _budget(
-        speed,
-        options.first_token_target_s,
-        quick=quick,
-        wide=mode != "general",
-        full=evidence == "full",
-    )
+    is_led = not profile.hosted and parameters < LEADING_PARAMETERS
+    leads = not findings.as_good_as_quotes if findings else is_led
+    budget, why = _budget(speed, options.reading_s, quick=quick)
     because = "its test" if findings else "its size"
     return Manner(
         prompts,
@@ -336,42 +330,21 @@ def manner(
         budget,
         speed.reading if speed else None,
         f"{why}; prompt and evidence by {because}",
-        prompts == "compact" and parameters < FEW_PARAMETERS,
+        QUICK_PASSAGES if quick else 0,
     )
 
 
-def worth_asking(
-    evidence: Sequence[Evidence], quoted: Quote | None, how: Manner, *, cutoff_decides: bool = False
-) -> bool:
-    """Return whether to ask a model.
-
-    Not without passages, and not where the engine decides and finds no answer; it does not decide
-    where the user's own cutoff does.
-    """
-    if not evidence:
-        return False
-    fallback = any(item.hit.fallback for item in evidence)
-    return quoted is not None or fallback or how.evidence == "full" or cutoff_decides
-
-
-def _budget(
-    speed: ModelSpeed | None, target_s: float, *, quick: bool, wide: bool, full: bool
-) -> tuple[int, str]:
+def _budget(speed: ModelSpeed | None, reading_s: float, *, quick: bool) -> tuple[int, str]:
     """Return the most evidence in tokens, and why."""
     if quick:
         return 1_000_000, "this host reads quickly, the window is the bound"
     reads = speed.reading if speed else ASSUMED_TOKENS_S
-    budget = int(reads * target_s)
-    if wide or full:
-        budget *= _WIDE_MODES
-    else:
-        budget = min(budget, PLAIN_TOKENS)
     known = "measured" if speed else "assumed"
     why = (
-        f"this host reads {reads:.0f} tokens a second ({known}), the first word is due in"
-        f" {target_s:g} s"
+        f"this host reads {reads:.0f} tokens a second ({known}), the evidence is read in"
+        f" {reading_s:g} s"
     )
-    return max(MIN_TOKENS, budget), why
+    return max(MIN_TOKENS, int(reads * reading_s)), why
 
 
 # Learn and keep how fast each model reads and writes on its host.

@@ -15,7 +15,9 @@ class MannerOptions:
     prompts: PromptKind = "auto"
     evidence: EvidenceKind = "auto"
     first_token_target_s: float = 3
-    """Seconds that a model may read before its first word."""
+    """Seconds without a first word after which it is said what is waited for."""
+    reading_s: float = 20
+    """Seconds that a model may read evidence, at its measured speed; at least 600 tokens."""
 
 
 @dataclass(frozen=True, slots=True)

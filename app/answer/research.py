@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from app.answer.conversation import ConversationMemory, carried, parts_of, recollection, rewrite
 from app.answer.disagreement import disagreement_notice, disagreements
 from app.answer.document_facts import fact_of, fact_wish, list_of, opening_of, which_documents
-from app.answer.models import Manner, ModelSpeeds, manner, worth_asking
+from app.answer.models import Manner, ModelSpeeds, manner
 from app.answer.modes import NEEDS_MODEL, SHAPED_MODES, EngineModes, inventory
 from app.answer.options import AnswerOptions
 from app.answer.pointing import stands_alone
@@ -386,9 +386,8 @@ class Research:
         guesses = how.leads and quote is None and asked.question.mode in SHAPED_MODES
         if guesses:  # without a quote to lead, a small model fills a table with what it makes up
             found = found.noted(NEEDS_MODEL)
-        asks = worth_asking(found.evidence, quote, how, cutoff_decides=self._cutoff_decides(asked))
         extractive = self.answer_writer.extractive.name
-        if guesses or not asks:
+        if guesses or not found.evidence:
             name = extractive if found.evidence else NO_WRITER
             outcome = Outcome(REFUSAL, ())
             return closed(Written(found, outcome, name, quoted.confidence, quoted.missing))
@@ -431,6 +430,9 @@ class Research:
             how,
             missing=quoted.missing,
             begun=whole_sentences(asked.question.begun),
+            above=tuple(one.text for one in quoted.quote.sentences)
+            if quoted.quote is not None and quoted.quote.leads
+            else (),
         )
         try:
             with asked.trace.stage("generate", len(found.evidence)) as stage:
@@ -470,9 +472,10 @@ class Research:
     def _search(self, asked: Asked) -> Search:
         parts = self._parts(asked)
         together = (asked.intent.text, *parts) if asked.around else parts
+        model = asked.choice.model
         return Search(
             asked.question,
-            self.top_k,
+            max(self.top_k, self._manner(asked, model).passages) if model else self.top_k,
             self.searcher_for,
             asked.trace,
             {asked.text: together} if together else {},

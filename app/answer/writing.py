@@ -137,6 +137,8 @@ class Assignment:
     """What is handed over of each passage, by evidence number; empty: as the manner says."""
     begun: str = ""
     """Whole sentences of an answer that was cut, after which the model goes on."""
+    above: tuple[str, ...] = ()
+    """Sentences that the reader sees above the model's words."""
 
     @property
     def asked(self) -> str:
@@ -144,6 +146,14 @@ class Assignment:
         if not self.missing:
             return self.text
         return f"{self.text}\n(No passage names {', '.join(self.missing)}.)"
+
+    def _by_rank(self) -> tuple[Evidence, ...]:
+        """Return the evidence by its best sentence, where sentences were ranked."""
+        places: dict[int, int] = {}
+        for place, one in enumerate(self.selection.ranked):
+            places.setdefault(one.item.n, place)
+        last = len(self.selection.ranked)
+        return tuple(sorted(self.evidence, key=lambda item: places.get(item.n, last)))
 
     def prompt(self, share: float, estimate: TokenEstimate) -> tuple[PromptRequest, int]:
         """Return what the prompt is made of and how much evidence it may take, in tokens."""
@@ -153,13 +163,13 @@ class Assignment:
         if self.texts:
             evidence, texts = self.evidence, dict(self.texts)
         elif manner.evidence == "short" and self.selection.chosen:
-            found = extracts(self.selection, budget, estimate, only_chosen=manner.few)
+            found = extracts(self.selection, budget, estimate)
             evidence = tuple(sentences[0].item for sentences in found)
             texts = {one.n: joined(said) for one, said in zip(evidence, found, strict=True)}
             lines = (rendered_evidence(one, "", texts[one.n]) for one in evidence)
             budget = max(budget, sum(estimate.tokens(line) + 24 for line in lines))
         else:
-            evidence = self.evidence
+            evidence = self._by_rank()
             texts = (
                 {one.n: without_instructions(one.hit.passage.chunk.text) for one in evidence}
                 if compact
@@ -246,7 +256,7 @@ class _Stream:
     ) -> None:
         self._composed, self._task, self._tokens, self._calls = composed, task, tokens, calls
         quoted = [REFUSAL, task.asked, *(item.hit.passage.chunk.text for item in task.evidence)]
-        self.guard = RunawayGuard(composed.instructions, quoted)
+        self.guard = RunawayGuard(composed.instructions, quoted, task.above)
         self.was_cut = False
         self.is_unfinished = False
         """The model reached the length limit of its answer."""
@@ -321,6 +331,7 @@ _REFUSES = re.compile(
 _REASONS: dict[Runaway | Literal["failed", "refused", "unsupported"], str] = {
     "loop": "the model repeated itself",
     "leak": "the model recited its instructions",
+    "repeat": "the model repeated the quote",
     "refused": "the model refused though the documents answer",
     "unsupported": "no passage says what the model wrote",
 }
@@ -355,6 +366,8 @@ def settle(
         The model's answer, the quote with the model's words below it, the quote alone, or the
         refusal.
     """
+    if stopped == "repeat" and quote is not None:
+        return Outcome(quote.text, quote.sentences, "", quoted=True)
     grounded, notice = _without_contradicted(grounded)
     own = _holding(grounded.sentences)
     words = " ".join(sentence.text for sentence in own)

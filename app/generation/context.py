@@ -437,7 +437,7 @@ _HEAD_TOKENS = 12
 
 
 def extracts(
-    selection: Selection, budget_tokens: int, estimate: TokenEstimate, *, only_chosen: bool = False
+    selection: Selection, budget_tokens: int, estimate: TokenEstimate
 ) -> list[list[Candidate]]:
     """Return the sentences to hand over, by rank of their passages.
 
@@ -446,7 +446,6 @@ def extracts(
         budget_tokens: Most that may be handed over; the chosen sentences are handed over in any
             case.
         estimate: How many tokens a text may take.
-        only_chosen: Leave out neighbours and the rest: what the smallest models do best with.
 
     Returns:
         Sentences in reading order of each passage that has some, that of the best sentence first.
@@ -454,7 +453,7 @@ def extracts(
     taken = {one.key: one for one in selection.chosen}
     left = budget_tokens - sum(_cost(one, estimate) for one in selection.chosen)
     left -= _HEAD_TOKENS * len({one.item.n for one in selection.chosen})
-    for one in () if only_chosen else _further(selection):
+    for one in _further(selection):
         cost = _cost(one, estimate)
         head = 0 if any(one.item.n == other.item.n for other in taken.values()) else _HEAD_TOKENS
         if one.key not in taken and cost + head <= left:

@@ -1,8 +1,9 @@
-"""Stop a model's stream if it repeats itself or recites its instructions.
+"""Stop a model's stream if it repeats itself, what stands above it, or its instructions.
 
 Small models fall into both. The guard reads the stream word by word: a sentence that comes again is
-held back, its third time ends the stream; so do eight words in a row of the instructions. What is
-held back at that moment never reaches the reader.
+held back, its third time ends the stream; so do eight words in a row of the instructions, and eight
+words from the beginning that stand in a quote above. What is held back at that moment never reaches
+the reader.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import re
 from collections.abc import Iterable
 from typing import Literal
 
-Runaway = Literal["loop", "leak"]
+Runaway = Literal["loop", "leak", "repeat"]
 
 LEAK_WORDS = 8
 """So many words of the instructions in a row are no chance."""
@@ -30,14 +31,19 @@ _END = re.compile(r"[.!?\u3002\uff01\uff1f][\"'\u201d\u2019)\]]*(?:[ \t]*\[[\d, 
 class RunawayGuard:
     """Lets a stream through until it runs away; feed it the pieces in order."""
 
-    def __init__(self, instructions: Iterable[str], allowed: Iterable[str] = ()) -> None:
+    def __init__(
+        self, instructions: Iterable[str], allowed: Iterable[str] = (), above: Iterable[str] = ()
+    ) -> None:
         """Read what must not be recited.
 
         Args:
             instructions: The prompt's own words, without passages and question.
             allowed: Texts that may be repeated though the instructions hold them: the passages,
                 the question, the refusal.
+            above: Texts that the reader sees already: a model that begins with their words says
+                nothing new.
         """
+        self._above = {gram for text in above for gram in _grams(text)}
         known = {gram for text in allowed for gram in _grams(text)}
         self._instructions = {gram for text in instructions for gram in _grams(text)} - known
         self._starts = {gram[:_HOLD_WORDS] for gram in self._instructions}
@@ -85,6 +91,9 @@ class RunawayGuard:
         if self._recited(words):
             self.stopped = "leak"
             return ""
+        if self._stands_above(words):
+            self.stopped = "repeat"
+            return ""
         count = self._seen.get(words, 0) + 1
         self._seen[words] = count
         if count > 1 and len(words) > _SHORT:
@@ -99,10 +108,13 @@ class RunawayGuard:
         if self._recited(words):
             self.stopped = "leak"
             return ""
+        if self._stands_above(words):
+            self.stopped = "repeat"
+            return ""
         if self._turns_round(words):
             self.stopped = "loop"
             return ""
-        if self._may_repeat(words) or self._may_recite(words):
+        if self._may_repeat(words) or self._may_recite(words) or self._may_stand_above(words):
             return ""
         end = len(self._open) if self._open[-1:].isspace() else self._last_word_start()
         fresh = self._open[self._shown : end] if end > self._shown else ""
@@ -130,6 +142,14 @@ class RunawayGuard:
 
     def _recited(self, words: tuple[str, ...]) -> bool:
         return any(gram in self._instructions for gram in _windows(words, LEAK_WORDS))
+
+    def _stands_above(self, words: tuple[str, ...]) -> bool:
+        """Return whether the text begins with eight words of what the reader sees already."""
+        return not self._seen and words[:LEAK_WORDS] in self._above
+
+    def _may_stand_above(self, words: tuple[str, ...]) -> bool:
+        """Return whether its first words, fewer than eight, may go on so."""
+        return not self._seen and any(gram[: len(words)] == words for gram in self._above)
 
     def _turns_round(self, words: tuple[str, ...]) -> bool:
         counts: dict[tuple[str, ...], int] = {}

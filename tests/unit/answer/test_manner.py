@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.answer.models import MIN_TOKENS, PLAIN_TOKENS, ModelSpeeds, manner
+from app.answer.models import MIN_TOKENS, QUICK_PASSAGES, ModelSpeeds, manner
 from app.answer.options import MannerOptions
 from app.core.types import ModelFindings, ModelProfile, ModelSpeed, Usage
 from app.models.ollama import parameters_in_name, parameters_of
@@ -16,15 +16,22 @@ SMALL, LARGE = (
 )
 
 
-def test_a_small_model_gets_few_words_and_stands_below_the_quote() -> None:
+def test_a_small_model_gets_whole_passages_and_stands_below_the_quote() -> None:
     how = manner(SMALL, ModelSpeed(300), AUTO)
-    assert (how.prompts, how.evidence, how.leads) == ("compact", "short", True)
+    assert (how.prompts, how.evidence, how.leads) == ("compact", "full", True)
+
+
+def test_from_one_and_a_half_billion_parameters_the_words_lead() -> None:
+    middle = ModelProfile("o:middle", "host", parameters=1.54e9)
+    how = manner(middle, ModelSpeed(100), AUTO)
+    assert (how.prompts, how.leads) == ("compact", False)
 
 
 def test_a_large_model_on_a_quick_host_gets_whole_passages_and_speaks_alone() -> None:
     how = manner(LARGE, ModelSpeed(2000), AUTO)
     assert (how.prompts, how.evidence, how.leads) == ("full", "full", False)
     assert how.budget_tokens > 100_000
+    assert how.passages == QUICK_PASSAGES
 
 
 def test_a_model_of_unknown_size_counts_as_small_unless_a_provider_hosts_it() -> None:
@@ -32,17 +39,12 @@ def test_a_model_of_unknown_size_counts_as_small_unless_a_provider_hosts_it() ->
     assert not manner(ModelProfile("groq:x", "groq", hosted=True), None, AUTO).leads
 
 
-@pytest.mark.parametrize(("speed", "budget"), [(10, MIN_TOKENS), (100, 300), (900, PLAIN_TOKENS)])
-def test_the_budget_of_a_plain_question_is_what_the_host_reads_in_time_within_bounds(
+@pytest.mark.parametrize(("speed", "budget"), [(10, MIN_TOKENS), (100, 2000), (900, 18_000)])
+def test_the_budget_is_what_the_host_reads_in_twenty_seconds_and_not_too_little(
     speed: float, budget: int
 ) -> None:
     assert manner(SMALL, ModelSpeed(speed), AUTO).budget_tokens == budget
-
-
-def test_other_modes_get_more_and_the_quote_leads_too() -> None:
-    how = manner(SMALL, ModelSpeed(300), AUTO, mode="compare")
-    assert (how.evidence, how.leads) == ("full", True)
-    assert how.budget_tokens > PLAIN_TOKENS
+    assert manner(SMALL, ModelSpeed(speed), AUTO, mode="compare").budget_tokens == budget
 
 
 def test_what_the_test_found_overrides_the_size_and_the_question_overrides_both() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.answer.models import manner, worth_asking
+from app.answer.models import manner
 from app.answer.options import AnswerOptions, MannerOptions
 from app.answer.strategies import numbered
 from app.answer.writing import is_refusal, whole_sentences
@@ -675,20 +675,16 @@ def test_a_reason_that_stays_until_the_user_acts_is_said_once() -> None:
     assert codes(bench.ask(papers(QUESTION))) == ["generator_unavailable"]
 
 
-def test_a_model_is_not_asked_in_vain() -> None:
-    small = manner(ModelProfile(parameters=0.5e9), None, MannerOptions())
-    large = manner(ModelProfile(hosted=True), None, MannerOptions())
-    found, nearest = (numbered((Hit(COPPER, 1.0),)), numbered((Hit(COPPER, 1.0, fallback=True),)))
-    quote = Quote("Copper.", (), leads=True)
-    assert [
-        worth_asking(found, None, small),
-        worth_asking(found, quote, small),
-        worth_asking(found, None, large),
-    ] == [False, True, True]
-    assert worth_asking(nearest, None, small)
-    assert not worth_asking((), None, large)
-    assert worth_asking(found, None, small, cutoff_decides=True)
-    assert not worth_asking((), None, small, cutoff_decides=True)
+def test_a_model_is_asked_wherever_passages_passed_the_cutoff() -> None:
+    """What the engine thinks of single sentences does not decide."""
+    question = "When was copper banned by law?"
+    small = ModelProfile("fake:scripted", "fake", parameters=0.5e9)
+    model = ScriptedGenerator("I do not know.")
+    refused = Bench(models=FixedModels(model, profile=small)).ask(papers(question))
+    assert (refused.status, len(model.prompts)) == ("abstained", 1)
+    nothing = ScriptedGenerator("I do not know.")
+    Bench(models=FixedModels(nothing, profile=small)).ask(papers("Who won the cycling race?"))
+    assert nothing.prompts == []
 
 
 def test_what_passed_the_users_own_cutoff_is_read_or_a_notice_says_why_not() -> None:
