@@ -120,8 +120,12 @@ class _Said:
 
     @property
     def nouns(self) -> list[int]:
-        """Places of words with content but the first behind an asker: "who wrote", "what year"."""
-        return [at for at in self.own if self.word(at - 1) not in self.forms.askers]
+        """Places of words with content that may be nouns.
+
+        The first behind an asker is none ("who wrote", "what year"), nor what "it takes to build".
+        """
+        may_be = (at for at in self.own if at not in self.impersonal)
+        return [at for at in may_be if self.word(at - 1) not in self.forms.askers]
 
     def bound(self, at: int) -> bool:
         """Return whether a word before a place, in another clause, may be what it stands for."""
@@ -169,7 +173,7 @@ class _Said:
             and (
                 at + 1 in self.ends
                 or self.word(at + 1) in forms.auxiliaries
-                or (word in forms.pronouns and self.word(at - 1) in forms.askers)
+                or (word in forms.pronouns and self.word(at - 1) not in forms.articles)
             )
             and not self.bound(at)
             for at, word in enumerate(self.words)
@@ -203,10 +207,12 @@ def _is_elliptic(question: str, said: _Said, earlier: Sequence[str]) -> bool:
     verbless = first not in forms.auxiliaries | forms.requests and len(said.own) <= _FEW
     if not verbless or _names_something_new(question, earlier):
         return False
-    # who asked by key words before does so again
-    return 0 not in said.own or any(
-        one.rstrip().endswith(_MARKS) for one in (question, *earlier[-1:])
-    )
+    if 0 not in said.own:
+        return True
+    if question.rstrip().endswith(_MARKS):
+        return True
+    # one word is a search, and who searched by key words before does so again
+    return len(said.words) > 1 and any(one.rstrip().endswith(_MARKS) for one in earlier[-1:])
 
 
 def _names_something_new(question: str, earlier: Sequence[str]) -> bool:
