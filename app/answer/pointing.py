@@ -41,7 +41,8 @@ class Forms:
     auxiliaries: frozenset[str]
     """Verbs that open a question."""
     joints: frozenset[str]
-    """They begin another clause, in which a pronoun may stand for a noun of the one before."""
+    """They begin another clause, in which a pronoun may stand for a noun of the one before; none of
+    a relative clause, whose noun it already stands for ("the year in which it burned")."""
     infinitives: frozenset[str]
     """The mark of an infinitive, which is such a clause too."""
     articles: frozenset[str]
@@ -155,7 +156,9 @@ class _Said:
             return not any(noun < at for noun in self.nouns)
         if word in forms.demonstratives:
             relative = word in forms.joints and (at - 1 in self.own or before in forms.joints)
-            if (relative and at + 1 not in self.ends) or behind in forms.joints | forms.at_hand:
+            if (
+                relative and at + 1 not in self.ends
+            ) or behind in forms.joints | forms.askers | forms.at_hand:
                 return False
             return behind not in self.words[:at] if has_noun else not self.bound(at)
         if word in forms.ordinals and at + 1 not in self.ends:  # "one planet"

@@ -89,6 +89,7 @@ def test_a_question_that_points_back_does_not(question: str) -> None:
         ("What are those who fish called?", True),
         ("What is the main finding of this paper?", True),
         ("What is paid to it?", False),
+        ("the year in which it burned.", False),
         ("What material is it made of?", False),
         ("Is it used in medicine?", False),
         ("Who married her?", False),
