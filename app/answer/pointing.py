@@ -41,7 +41,8 @@ class Forms:
     auxiliaries: frozenset[str]
     """Verbs that open a question."""
     joints: frozenset[str]
-    """They begin another clause, in which a pronoun may stand for a noun of the one before."""
+    """They begin another clause, in which a pronoun may stand for a noun of the one before; none of
+    a relative clause, whose noun it already stands for ("the year in which it burned")."""
     infinitives: frozenset[str]
     """The mark of an infinitive, which is such a clause too."""
     articles: frozenset[str]
@@ -120,8 +121,12 @@ class _Said:
 
     @property
     def nouns(self) -> list[int]:
-        """Places of words with content but the first behind an asker: "who wrote", "what year"."""
-        return [at for at in self.own if self.word(at - 1) not in self.forms.askers]
+        """Places of words with content that may be nouns.
+
+        The first behind an asker is none ("who wrote", "what year"), nor what "it takes to build".
+        """
+        may_be = (at for at in self.own if at not in self.impersonal)
+        return [at for at in may_be if self.word(at - 1) not in self.forms.askers]
 
     def bound(self, at: int) -> bool:
         """Return whether a word before a place, in another clause, may be what it stands for."""
@@ -151,7 +156,9 @@ class _Said:
             return not any(noun < at for noun in self.nouns)
         if word in forms.demonstratives:
             relative = word in forms.joints and (at - 1 in self.own or before in forms.joints)
-            if (relative and at + 1 not in self.ends) or behind in forms.joints | forms.at_hand:
+            if (
+                relative and at + 1 not in self.ends
+            ) or behind in forms.joints | forms.askers | forms.at_hand:
                 return False
             return behind not in self.words[:at] if has_noun else not self.bound(at)
         if word in forms.ordinals and at + 1 not in self.ends:  # "one planet"
@@ -169,7 +176,7 @@ class _Said:
             and (
                 at + 1 in self.ends
                 or self.word(at + 1) in forms.auxiliaries
-                or (word in forms.pronouns and self.word(at - 1) in forms.askers)
+                or (word in forms.pronouns and self.word(at - 1) not in forms.articles)
             )
             and not self.bound(at)
             for at, word in enumerate(self.words)
@@ -203,10 +210,12 @@ def _is_elliptic(question: str, said: _Said, earlier: Sequence[str]) -> bool:
     verbless = first not in forms.auxiliaries | forms.requests and len(said.own) <= _FEW
     if not verbless or _names_something_new(question, earlier):
         return False
-    # who asked by key words before does so again
-    return 0 not in said.own or any(
-        one.rstrip().endswith(_MARKS) for one in (question, *earlier[-1:])
-    )
+    if 0 not in said.own:
+        return True
+    if question.rstrip().endswith(_MARKS):
+        return True
+    # one word is a search, and who searched by key words before does so again
+    return len(said.words) > 1 and any(one.rstrip().endswith(_MARKS) for one in earlier[-1:])
 
 
 def _names_something_new(question: str, earlier: Sequence[str]) -> bool:

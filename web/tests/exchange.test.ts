@@ -91,5 +91,6 @@ describe("what a model reads", () => {
     expect(readingLine({ model: "m", tokens: 348, seconds: 0.2, part: 1, parts: 1, waitsFor: null })).toBe("m is reading about 350 tokens, about 1 s");
     expect(readingLine({ model: "m", tokens: 20_512, seconds: 150, part: 1, parts: 1, waitsFor: null })).toBe("m is reading about 21,000 tokens, about 3 min");
     expect(readingLine({ model: "m", tokens: 348, seconds: null, part: 1, parts: 1, waitsFor: null })).toBe("m is reading about 350 tokens");
+    expect(readingLine({ model: "m", tokens: 900, seconds: 9, part: 1, parts: 20, waitsFor: null })).toBe("m is reading part 1 of 20, about 900 tokens, about 9 s; all of it about 3 min");
   });
 });

@@ -89,6 +89,7 @@ def test_a_question_that_points_back_does_not(question: str) -> None:
         ("What are those who fish called?", True),
         ("What is the main finding of this paper?", True),
         ("What is paid to it?", False),
+        ("the year in which it burned.", False),
         ("What material is it made of?", False),
         ("Is it used in medicine?", False),
         ("Who married her?", False),
@@ -96,6 +97,11 @@ def test_a_question_that_points_back_does_not(question: str) -> None:
         ("How can I open one?", False),
         ("Can you tell me about its rules?", False),
         ("Compare robusta", True),
+        ("What is the second one called?", False),
+        ("How long does it take to build one?", False),
+        ("Is it possible to cure it?", False),
+        ("Which other planets have rings?", True),
+        ("What is the second law of thermodynamics?", True),
         ("¿Quién lo construyó?", False),
         ("¿Cuánto cuesta?", False),
         ("Quelle est sa capitale ?", False),
@@ -117,6 +123,7 @@ def test_a_noun_of_the_question_is_what_its_pronoun_stands_for(question: str, al
 def test_who_searches_by_key_words_goes_on_to_another_topic() -> None:
     assert stands_alone("volcano eruption", ["bees honey"])
     assert not stands_alone("volcano eruption", ["How do bees make honey?"])
+    assert stands_alone("Volcanoes", ["How do bees make honey?"])
 
 
 CONVERSATIONS = """

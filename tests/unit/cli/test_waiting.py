@@ -81,6 +81,14 @@ def test_estimates_are_said_in_round_numbers(tokens: int, seconds: float | None,
     assert reading_line(ReadingEvent("m", tokens, seconds)) == line
 
 
+def test_the_first_of_several_parts_says_how_many_and_how_long() -> None:
+    said = [reading_line(ReadingEvent("m", 900, 9.0, part, 20)) for part in (1, 2)]
+    assert said == [
+        "m is reading part 1 of 20, about 900 tokens, about 9 s; all of it about 3 min",
+        "m is reading part 2 of 20, about 900 tokens, about 9 s",
+    ]
+
+
 @pytest.mark.parametrize(
     ("leads", "text", "shown"),
     [
