@@ -6,8 +6,10 @@ import atexit
 import hashlib
 import itertools
 import shutil
+import sqlite3
 import tempfile
 from collections.abc import Sequence
+from contextlib import closing
 from functools import cache
 from pathlib import Path
 
@@ -72,6 +74,16 @@ def catalog_file() -> Path:
 
 def catalog_database() -> Database:
     OPENED.append(database := SqliteDatabase(catalog_file(), Steps()))
+    return database
+
+
+def catalog_with_documents_of(store: IndexStore) -> Database:
+    """Return a catalog of its own that has the documents of a store, to write to."""
+    path = _folder() / f"catalog{next(_NUMBERS)}.sqlite3"
+    source = sqlite3.connect(store.options.data_dir / "catalog.sqlite3")
+    with closing(source), closing(sqlite3.connect(path)) as copy:
+        source.backup(copy)
+    OPENED.append(database := SqliteDatabase(path, Steps()))
     return database
 
 

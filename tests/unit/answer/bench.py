@@ -37,7 +37,7 @@ from app.storage.catalog.state import ModelStore
 from app.storage.store import IndexStore
 from tests.fakes.embedders import HashEmbedder
 from tests.fakes.generators import FixedModels
-from tests.stores import catalog_database, passage, shelved
+from tests.stores import catalog_with_documents_of, passage, shelved
 
 PROMPTS = PromptLibrary.load()
 
@@ -90,7 +90,8 @@ class Bench:
     """That of the passages, unless a test brings one that it writes to."""
     fallback: bool = True
     """Whether the nearest passages are returned where none is near enough."""
-    database: Database = field(default_factory=catalog_database)
+    database: Database = field(init=False)
+    """It holds answers and conversations, and the documents that they draw on."""
     answers: AnswerStore = field(init=False)
     conversations: ConversationStore = field(init=False)
     known: ModelStore = field(init=False)
@@ -99,10 +100,11 @@ class Bench:
     service: RAGService = field(init=False)
 
     def __post_init__(self) -> None:
+        store = self.store or shelved(*self.passages, embedder=self.embedder)
+        self.database = catalog_with_documents_of(store)
         self.answers = AnswerStore(self.database)
         self.conversations = ConversationStore(self.database)
         self.known = ModelStore(self.database)
-        store = self.store or shelved(*self.passages, embedder=self.embedder)
         self.retriever = NotedRetriever(
             store.catalog,
             store.vectors,

@@ -72,6 +72,7 @@ def test_six_turns_on_the_server() -> None:
         "What is the melting point of copper?",
         "What causes the tides of the sea?",
         "Who won the cycling race?",
+        "Who won the cycling race?",  # refused: the nearest places are looked for
     ]
     assert (model.left, helper.left) == (0, 0)
     turns = bench.conversations.get(conversation)["turns"]

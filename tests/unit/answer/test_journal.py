@@ -7,9 +7,9 @@ from app.answer.options import AnswerOptions
 from app.answer.records import AnswerJournal
 from app.core.types import Answer, Library, Question
 from app.storage.catalog.answers import AnswerStore
-from tests.stores import catalog_database, kept_answers, passage
+from tests.stores import catalog_with_documents_of, kept_answers, passage, shelved
 from tests.telling import tells
-from tests.unit.answer.bench import Bench, papers
+from tests.unit.answer.bench import COPPER, DUARTE, TIDES, Bench, papers
 
 QUESTION = "What is the melting point of copper?"
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -19,13 +19,18 @@ def _answer() -> Answer:
     return Bench(options=AnswerOptions(store_answers="off")).ask(papers(QUESTION))
 
 
+def _store() -> AnswerStore:
+    """Return a store of answers beside the documents that they draw on."""
+    return AnswerStore(catalog_with_documents_of(shelved(COPPER, TIDES, DUARTE)))
+
+
 def _journal(store: AnswerStore, clock: list[datetime], **options: object) -> AnswerJournal:
     chosen = AnswerOptions(**options)  # type: ignore[arg-type]
     return AnswerJournal(store, chosen, lambda: {"FUSION": "rrf"}, lambda: clock[0])
 
 
 def test_full_keeps_question_trace_and_settings() -> None:
-    store, answer = AnswerStore(catalog_database()), _answer()
+    store, answer = _store(), _answer()
     _journal(store, [NOON]).keep(answer)
     record = store.get(answer.answer_id)
     assert record["answer"] == answer.text
@@ -39,7 +44,7 @@ def test_full_keeps_question_trace_and_settings() -> None:
 
 
 def test_hash_keeps_places_and_no_words() -> None:
-    store, answer = AnswerStore(catalog_database()), _answer()
+    store, answer = _store(), _answer()
     assert tells(answer.text, "1085")
     _journal(store, [NOON], store_answers="hash").keep(answer)
     kept = json.dumps(store.get(answer.answer_id)).lower()
@@ -53,7 +58,7 @@ def test_hash_keeps_places_and_no_words() -> None:
 
 
 def test_off_keeps_nothing() -> None:
-    store = AnswerStore(catalog_database())
+    store = _store()
     journal = _journal(store, [NOON], store_answers="off")
     journal.keep(_answer())
     assert kept_answers(store) == []
@@ -61,7 +66,7 @@ def test_off_keeps_nothing() -> None:
 
 
 def test_retention_forgets_old_answers_at_most_once_an_hour() -> None:
-    store, clock = AnswerStore(catalog_database()), [NOON]
+    store, clock = _store(), [NOON]
     journal = _journal(store, clock, answer_retention_days=7)
     old, first, second, third = (_answer() for _ in range(4))
     journal.keep(old)
@@ -78,7 +83,7 @@ def test_retention_forgets_old_answers_at_most_once_an_hour() -> None:
 
 
 def test_without_retention_nothing_is_forgotten() -> None:
-    store, old, new = AnswerStore(catalog_database()), _answer(), _answer()
+    store, old, new = _store(), _answer(), _answer()
     _journal(store, [NOON - timedelta(days=3000)]).keep(old)
     _journal(store, [NOON]).keep(new)
     assert kept_answers(store) == [new.answer_id, old.answer_id]

@@ -233,7 +233,7 @@ def test_the_budget_and_its_seconds_come_from_the_measured_speed(exam: Exam) -> 
     exam.store.models.keep_speed("fake", "fake:scripted", ModelSpeed(100.0, 10.0))
     report = json.loads(exam.play(lambda _, question: sentence(question)).report)
     assert (report["reading_tokens_s"], report["writing_tokens_s"]) == (100.0, 10.0)
-    assert (report["budget_tokens"], report["budget_s"]) == (300, 3.0)
+    assert (report["budget_tokens"], report["budget_s"]) == (2000, 20.0)
 
 
 def test_tested_models_are_compared_with_each_other_and_the_quotes() -> None:

@@ -26,7 +26,7 @@ from tests.stores import passage
 QUERY_RESPONSE = set(
     "answer_id conversation_id answer status generator embedder library query_mode"
     " retrieval_strategy rewritten_query confidence"
-    " notices sources sentences quote model_text trace usage".split()
+    " notices sources sentences quote model_text nearest trace usage".split()
 )  # QueryResponse of openapi.json, without request_id
 SOURCE = set(
     "n doc_id duplicate_of revision library title filename authors year section page chunk_index start end"

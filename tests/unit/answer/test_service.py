@@ -275,8 +275,8 @@ def test_the_default_number_of_passages_and_the_slots_of_the_mode() -> None:
     bench.ask(papers(QUESTION))
     bench.ask(papers(QUESTION, top_k=50))
     bench.ask(papers(QUESTION, top_k=50, retrieve_only=True))
-    bench.ask(papers(QUESTION, mode="datasets"))
-    assert [request.top_k for request in bench.retriever.requests] == [5, 24, 50, 20]
+    bench.ask(papers(QUESTION, mode="datasets"))  # refused: the nearest are looked for
+    assert [request.top_k for request in bench.retriever.requests] == [5, 24, 50, 20, 10]
 
 
 @pytest.mark.parametrize(
@@ -600,7 +600,7 @@ def test_the_trace_shows_candidates_only_when_kept_or_asked_for() -> None:
     assert kept_answers(quiet.answers) == []
 
 
-def test_a_small_model_reads_the_quoted_sentences_and_stands_below_them() -> None:
+def test_a_small_model_reads_whole_passages_and_stands_below_the_quote() -> None:
     small = ModelProfile("fake:scripted", "fake", parameters=0.5e9)
     model = ScriptedGenerator("It melts at 1085 degrees Celsius. Bananas are blue.")
     answer = Bench(models=FixedModels(model, profile=small)).ask(papers(QUESTION))
@@ -611,7 +611,7 @@ def test_a_small_model_reads_the_quoted_sentences_and_stands_below_them() -> Non
     assert len(model.prompts[0].messages) == 1
     assert model.prompts[0].messages[0].content.endswith("in one full sentence.")
     assert answer.trace.context is not None
-    assert (answer.trace.context.prompts, answer.trace.context.evidence) == ("compact", "short")
+    assert (answer.trace.context.prompts, answer.trace.context.evidence) == ("compact", "full")
 
 
 def _prompt_of_a_small_model(generation: GenerationOptions, **options: object) -> Prompt:
@@ -683,7 +683,8 @@ def test_a_model_is_asked_wherever_passages_passed_the_cutoff() -> None:
     refused = Bench(models=FixedModels(model, profile=small)).ask(papers(question))
     assert (refused.status, len(model.prompts)) == ("abstained", 1)
     nothing = ScriptedGenerator("I do not know.")
-    Bench(models=FixedModels(nothing, profile=small)).ask(papers("Who won the cycling race?"))
+    far = Bench(models=FixedModels(nothing, profile=small), fallback=False)
+    far.ask(papers("Who won the cycling race?"))
     assert nothing.prompts == []
 
 

@@ -24,12 +24,6 @@ def test_extracts_are_stored_characters_and_begin_with_the_best_sentence() -> No
             assert text[one.start : one.end] in joined(sentences)
 
 
-def test_only_the_chosen_sentences_where_a_model_is_small() -> None:
-    selection = ExtractiveGenerator().select(QUESTION, FOUND)
-    found = extracts(selection, 350, ESTIMATE, only_chosen=True)
-    assert {one for sentences in found for one in sentences} == set(selection.chosen)
-
-
 def test_the_budget_is_a_ceiling_that_only_the_chosen_sentences_may_pass() -> None:
     long = evidence(
         " ".join(f"Note {n} says that copper has a melting point of its own." for n in range(60))
