@@ -281,6 +281,15 @@ def rewrite(question: str, memory: Memory, calls: ModelCalls) -> str | None:
     return query
 
 
+def translate(question: str, language: str, calls: ModelCalls) -> str | None:
+    """Return a question in a language, by its English name; None without a usable translation."""
+    try:
+        query = cleaned(calls.ask("translate", question=question, language=language))
+    except (ProviderError, InvalidInput):  # the question's own words still find something
+        return None
+    return query if query and not reads_as_refusal(query) else None
+
+
 def cleaned(reply: str) -> str:
     """Return the query in a reply: first line, no label or quotes; may be empty.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from collections.abc import Generator as Steps
 from concurrent.futures import Future, wait
 from contextlib import closing, contextmanager
@@ -22,7 +22,6 @@ from app.core.types import (
     ModelProfile,
     ModelSpeed,
     Prompt,
-    Quote,
     Token,
     Usage,
     WaitsFor,

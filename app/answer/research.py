@@ -13,10 +13,17 @@ from collections.abc import Generator as Steps
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from app.answer.conversation import ConversationMemory, carried, parts_of, recollection, rewrite
+from app.answer.conversation import (
+    ConversationMemory,
+    carried,
+    parts_of,
+    recollection,
+    rewrite,
+    translate,
+)
 from app.answer.disagreement import disagreement_notice, disagreements
 from app.answer.document_facts import fact_of, fact_wish, list_of, opening_of, which_documents
-from app.answer.models import Manner, ModelSpeeds, manner
+from app.answer.models import LEADING_PARAMETERS, Manner, ModelSpeeds, manner
 from app.answer.modes import NEEDS_MODEL, SHAPED_MODES, EngineModes, inventory
 from app.answer.options import AnswerOptions
 from app.answer.pointing import stands_alone
@@ -53,6 +60,7 @@ from app.answer.writing import (
     write,
 )
 from app.core.errors import InvalidInput, ProviderError
+from app.core.languages import language_name, language_of
 from app.core.ports import Generator
 from app.core.types import (
     AnswerEvent,
@@ -502,13 +510,31 @@ class Research:
             memory = self.memory.recall(
                 asked.question, lambda old, new: _summarised(asked, old, new)
             )
-        found = replace(found, memory=memory)
-        if not memory or asked.question.mode == "datasets":
+        found = self._translated(replace(found, memory=memory))
+        if found.rewritten or not memory or asked.question.mode == "datasets":
             return found
         with asked.trace.stage("rewrite"):
             if rewritten := rewrite(asked.text, memory, asked.calls):
                 return replace(found, rewritten=rewritten, query=rewritten)
             return self._carrying(found, memory.questions)
+
+    def _translated(self, found: Found) -> Found:
+        """Return the query in the language of the documents, where a model can translate it.
+
+        Small models do it badly: evaluation/reports/models.md.
+        """
+        asked, profile = found.asked, found.asked.choice.profile
+        can = profile.hosted or (profile.parameters or 0.0) >= LEADING_PARAMETERS
+        codes = {notice.code for notice in found.search(asked.text).notices} if can else set()
+        if asked.calls.helper is None or "language_differs" not in codes:
+            return found
+        library = libraries(asked.question.library)[0]
+        language = self.searcher_for(library).retriever.lexical.languages(library)[0]
+        if language == language_of(asked.text):
+            return found
+        with asked.trace.stage("translate"):
+            query = translate(asked.text, language_name(language), asked.calls)
+        return replace(found, rewritten=query, query=query) if query else found
 
     def _carrying(self, found: Found, earlier: Sequence[str]) -> Found:
         """Return the query with rare words of what was said before it, where it needs them."""

@@ -38,7 +38,6 @@ from app.generation.quoting import ExtractiveGenerator
 from app.models.chosen_host import ChosenHost
 from app.models.embedding import RememberedEncoder, TimelyEmbedder
 from app.models.minilm import MiniLmEmbedder
-
 from app.models.multilingual import CURE, MultilingualEmbedder, is_installed
 from app.models.ollama import (
     InstalledModel,

@@ -395,7 +395,7 @@ class Answer:
     model_text: str | None = None
     """What is kept of a model's own words; None where no model spoke."""
     nearest: tuple[Nearest, ...] = ()
-    """Places that come nearest, best first, where the question was refused; no part of an answer."""
+    """Places that come nearest, best first, where the question was refused."""
 
     @property
     def documents(self) -> tuple[Document, ...]:

@@ -31,6 +31,7 @@ AnswerMode = Literal["general", "compare", "methodology", "reproduce", "summary"
 
 Task = Literal[
     "rewrite",
+    "translate",
     "conversation",
     "hyde",
     "multi_query",
@@ -42,6 +43,7 @@ Task = Literal[
 ]
 TASK_FIELDS: Mapping[Task, frozenset[str]] = {
     "rewrite": frozenset({"history", "question"}),
+    "translate": frozenset({"question", "language"}),
     "conversation": frozenset({"summary", "history"}),
     "hyde": frozenset({"question", "style"}),
     "multi_query": frozenset({"question", "count"}),

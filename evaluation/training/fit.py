@@ -46,7 +46,7 @@ class Batch:
     span: Tensor
 
 
-def batches(tokenizer: Tokenizer, pairs: Sequence[Pair], plan: Plan) -> list[list[int]]:
+def batches(pairs: Sequence[Pair], plan: Plan) -> list[list[int]]:
     """Return indices of pairs by batch, of similar length, in an order that the seed draws."""
     lengths = [len(pair.first) + len(pair.second) for pair in pairs]
     made: list[list[int]] = []
@@ -123,7 +123,7 @@ def fit(
 
     A checkpoint goes on where it ended, if pairs and plan are the same.
     """
-    order = batches(tokenizer, pairs, plan)
+    order = batches(pairs, plan)
     optimiser = torch.optim.AdamW(reader.trained(), plan.rate, weight_decay=plan.decay)
     warm = max(1, int(0.04 * len(order)))
 

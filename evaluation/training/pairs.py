@@ -193,7 +193,7 @@ def not_stated(rows: Sequence[Row], draw: random.Random, share: float = 0.15) ->
     claims = [row for row in rows if row["task"] == "nli" and row.get("label") == "supported"]
     made = []
     for row in claims[: int(share * len(claims))]:
-        others = [one for one in draw.sample(rows, min(60, len(rows)))]
+        others = list(draw.sample(rows, min(60, len(rows))))
         others = [one for one in others if one["passage"] != row["passage"]]
         if not others:
             continue

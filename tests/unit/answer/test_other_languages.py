@@ -12,9 +12,12 @@ from app.answer.service import translated
 from app.answer.suggestions import questions_about
 from app.answer.summaries import summary_wish
 from app.core.languages import LANGUAGES
-from app.core.types import Answer, FinalEvent, Heading, Question, TokenEvent
+from app.core.types import Answer, FinalEvent, Heading, ModelProfile, Question, TokenEvent
 from app.generation.prompts import REFUSAL
+from tests.fakes.embedders import HashEmbedder
+from tests.fakes.generators import FixedModels, ScriptedGenerator
 from tests.stores import passage
+from tests.unit.answer.bench import Bench, papers
 
 GREETINGS = {
     "en": "Hello!",
@@ -93,3 +96,18 @@ def test_a_summary_that_is_offered_is_understood(language: str) -> None:
     wish = summary_wish(LANGUAGES[language].summarise.format(title="Brücken"))
     assert wish is not None
     assert (wish.about, wish.explicit) == ("Brücken", True)
+
+
+def test_a_question_in_another_language_is_translated_by_a_model_that_can() -> None:
+    """Documents and embedder are English; small models do it badly and are not asked."""
+    question = "Wie hoch ist der Schmelzpunkt von Kupfer?"
+    english = "What is the melting point of copper?"
+    english_only = HashEmbedder(256, languages=frozenset({"en"}))
+    for parameters, searched in ((8e9, english), (0.5e9, None)):
+        helper = ScriptedGenerator(english)
+        model = ScriptedGenerator("The melting point of copper is 1085 degrees Celsius [1].")
+        profile = ModelProfile("fake:scripted", "fake", parameters=parameters)
+        bench = Bench(models=FixedModels(model, helper, profile=profile), embedder=english_only)
+        answer = bench.ask(papers(question))
+        assert answer.rewritten_query == searched
+        assert len(helper.prompts) == (1 if searched else 0)

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.answer.models import manner
-from app.answer.options import AnswerOptions, MannerOptions
+from app.answer.options import AnswerOptions
 from app.answer.strategies import numbered
 from app.answer.writing import is_refusal, whole_sentences
 from app.core.cancel import CancelToken
@@ -29,7 +28,6 @@ from app.core.types import (
     ModelProfile,
     Notice,
     Prompt,
-    Quote,
     QuoteEvent,
     ReadingEvent,
     SourcesEvent,
