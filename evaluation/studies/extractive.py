@@ -289,10 +289,10 @@ def remembering(bench: Bench) -> RememberedEncoder:
 
 
 def evidence_for(
-    bench: Bench, text: str, filters: Filters = Filters(), *, weak: bool = False
+    bench: Bench, text: str, filters: Filters = Filters(), *, weak: bool = False, most: int = TOP_K
 ) -> tuple[Evidence, ...]:
     """Return numbered passages as the server would read them for a question."""
-    request = SearchRequest(text, Library.PUBLIC, top_k=TOP_K, filters=filters, keep_weak=weak)
+    request = SearchRequest(text, Library.PUBLIC, top_k=most, filters=filters, keep_weak=weak)
     hits = bench.retriever(RetrievalOptions()).retrieve(request, Trace()).hits
     evidence = tuple(Evidence(n, hit) for n, hit in enumerate(hits, start=1))
     return with_headings(bench.store.catalog, evidence)

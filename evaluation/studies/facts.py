@@ -18,7 +18,7 @@ import random
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -35,6 +35,7 @@ COMMAND = "python -m evaluation.studies.facts"
 _WORDS = 5
 """Longest answer that is looked for as it stands."""
 _PASSAGES = 4
+_PAPERS = 12
 _CHAIN = (
     "Answer the question with the context below, in at most three sentences. If the context does"
     " not say it, say that you do not know.\n\nContext: {context}\n\nQuestion: {question}\n\nAnswer:"
@@ -91,14 +92,15 @@ class Kept:
 
 
 def facts_of(collection: Collection) -> list[Fact]:
-    """Return the questions with short answers, in the order of a draw."""
+    """Return the questions with short answers about twelve papers, in the order of a draw."""
     found = [
         Fact(one.text, next(iter(collection.relevance[one.id])), answers_of(one))
         for one in collection.questions
         if one.answers and all(len(answer.split()) <= _WORDS for answer in one.answers)
     ]
     random.Random(SEED).shuffle(found)
-    return found
+    papers = list(dict.fromkeys(one.paper for one in found))[:_PAPERS]
+    return [one for one in found if one.paper in papers]
 
 
 def answers_of(question: TestQuestion) -> tuple[str, ...]:
@@ -184,7 +186,8 @@ def main() -> None:
     model = os.environ["OPENAI_MODEL"]
     kept = Kept(given.cache / "facts" / f"{model}.jsonl")
     with tempfile.TemporaryDirectory() as folder:
-        ids, quotes = _indexed(collection, Path(folder)), "quotes"
+        papers = {one.paper for one in facts}
+        ids, quotes = _written(collection, papers, Path(folder)), "quotes"
         with Served(Path(folder, "data"), LLM_PROVIDER="extractive") as server:  # quotes alone
             by_id = _documents(server.client, ids)
 
@@ -205,10 +208,10 @@ def main() -> None:
     _report(rows, model)
 
 
-def _indexed(collection: Collection, folder: Path) -> dict[str, Path]:
-    """Write the papers as files and return them by their ids."""
+def _written(collection: Collection, papers: Container[str], folder: Path) -> dict[str, Path]:
+    """Write papers as files and return them by their ids."""
     files = {}
-    for one in collection.passages:
+    for one in (one for one in collection.passages if one.id in papers):
         path = folder / f"{one.id}.txt"
         path.write_text(f"{one.title}\n\n{one.text}" if one.title else one.text, "utf-8")
         files[one.id] = path
