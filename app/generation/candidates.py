@@ -132,6 +132,8 @@ def candidates(evidence: Sequence[Evidence], question: str = "") -> list[Candida
         belonging = _Belonging(item)
         for index, (start, end) in enumerate(spans):
             line = one_line(sentences[index])
+            if not line:  # the source's own mark on a line of its own
+                continue
             belongs = belonging.of(start, end, line)
             whole = _is_whole(line) and not (end == len(text) and _is_cut_off(line))
             entry, announces = bool(_ITEM.match(sentences[index])), line.endswith(":")

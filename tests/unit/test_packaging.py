@@ -29,7 +29,7 @@ def test_a_wheel_without_page_samples_or_model_is_refused(tmp_path: Path) -> Non
     )
     assert done.returncode != 0
     assert (
-        "would lack the web page and the sample documents and the embedded model; run: make wheel"
+        "would lack the web page and the sample documents and the embedded model and the reader; run: make wheel"
         in done.stderr
     )
     assert not list(tmp_path.glob("*.whl"))

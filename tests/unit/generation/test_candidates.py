@@ -207,3 +207,11 @@ def test_rows_that_hold_as_much_of_the_question_stand_together_and_others_do_not
     question = "In which seasons did he play for Rope City?"
     chosen = ExtractiveGenerator().select(question, evidence("\n".join(lines))).chosen
     assert [one.text for one in chosen] == [line for line in lines if "Rope" in line]
+
+
+def test_a_line_that_is_nothing_but_a_mark_of_the_source_is_no_candidate() -> None:
+    text = "The bridge was built in 1890 by two brothers.\n\n[12]\n\nIt carries trains and people."
+    assert [candidate.text for candidate in candidates(evidence(text))] == [
+        "The bridge was built in 1890 by two brothers.",
+        "It carries trains and people.",
+    ]
