@@ -56,7 +56,7 @@ LIMITS = {
     "200 dpi": ocr.DPI,
     "12 megapixels": ocr.MOST_PIXELS / 10**6,
     "10 %": (context._MARGIN - 1) * 100,
-    "4 times": models._WIDE_MODES,
+    "4 times": models._SWING,
     "50 seconds": CLOSE_S,
 }
 """Numbers that are no measurements, and where the code has them."""
