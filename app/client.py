@@ -31,6 +31,8 @@ METADATA = (
     "score",
 )  # fmt: skip
 """Fields of a hit that retrievers of other programs pass on."""
+NEAREST = "Nothing in your documents says it outright. These places come nearest:"
+"""Stands above the places of a refusal, which are no answer."""
 
 
 @dataclass(frozen=True, slots=True)

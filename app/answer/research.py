@@ -87,6 +87,8 @@ from app.storage.catalog.documents import Catalog
 _LOG = logging.getLogger(__name__)
 NEAREST_PASSAGES = 10
 """Passages from which the places nearest to a refused question are chosen."""
+_SAYS_NOTHING = frozenset({NEEDS_MODEL, WHICH_DOCUMENT})
+"""Notices of refusals that say nothing of what the documents hold."""
 SCANNER = "scanner"
 """Generator of the datasets mode."""
 _WISHES_UNUSED = Notice(
@@ -143,10 +145,10 @@ class Research:
     def events(self, asked: Asked) -> AnswerSteps:
         """Yield sources, quote and tokens, and return the answer of the first that answers.
 
-        A refusal has the places that come nearest.
+        A refusal has the places that come nearest, unless it was not the documents that failed.
         """
         answer = yield from self._answered(asked)
-        if answer.status != "abstained" or asked.empty:
+        if answer.status != "abstained" or asked.empty or _SAYS_NOTHING & set(answer.notices):
             return answer
         with asked.trace.stage("nearest") as stage:
             nearest = self._nearest(asked, answer.rewritten_query or asked.text)

@@ -38,7 +38,7 @@ from app.api.schemas.questions import (
     Tag,
 )
 from app.api.streaming import Pump, finals, last_item, settled
-from app.client import as_text
+from app.client import NEAREST, as_text
 from app.core.access import Caller, KeyScope
 from app.core.errors import Busy, DocuMindError, InvalidInput, NotFound, TooLarge
 from app.core.forms import form, json_values
@@ -352,8 +352,15 @@ async def _ask(at: At, asked: AskArguments) -> types.CallToolResult:
         for n, of in ((item.n, item.hit.passage) for item in answer.evidence)
         if n in cited
     ]
+    places = [
+        f"- \u201c{near.quote}\u201d ({of.document.title}, library {of.chunk.library.value},"
+        f" document {of.chunk.doc_id}, characters {near.start} to {near.end}"
+        f"{_warning(of.document.flags)})"
+        for near, of in ((near, near.passage) for near in answer.nearest)
+    ]
     notices = [f"Note: {notice.message}" for notice in answer.notices]
-    return _told("\n".join([answer.text, "", *sources, *notices]).strip(), AnswerRecord.of(answer))
+    said = [answer.text, "", *sources, *([NEAREST, *places] if places else ()), *notices]
+    return _told("\n".join(said).strip(), AnswerRecord.of(answer))
 
 
 @_tool("Check a text", "ask", CheckReport)

@@ -28,7 +28,7 @@ from app.cli.output import (
     table,
     tell,
 )
-from app.client import DocuMindClient, Json, written
+from app.client import NEAREST, DocuMindClient, Json, written
 from app.core.errors import DocuMindError, NotFound
 from app.core.labels import Condition
 from app.core.types import EvidenceKind, LibraryName, Mode, Scope, Strategy
@@ -145,7 +145,10 @@ def _doc_id(client: DocuMindClient, libraries: Sequence[str], name: str) -> str:
 
 
 def show_answer(answer: Json) -> None:
-    """Print an answer, a quote apart from the model's words, with notices and sources."""
+    """Print an answer, a quote apart from the model's words, with notices and sources.
+
+    Under a refusal stand the places that come nearest.
+    """
     quote, words = _parts(answer)
     if quote and words:
         out.print("[dim]From your documents[/]")
@@ -153,6 +156,10 @@ def show_answer(answer: Json) -> None:
         out.print()
         out.print(f"[dim]In the words of {escape(str(answer['generator']))}[/]")
     out.print(Markdown(words or quote))
+    if answer["nearest"]:
+        out.print(f"\n[dim]{NEAREST}[/]")
+    for near in answer["nearest"]:
+        say(f"- \u201c{' '.join(near['quote'].split())}\u201d ({near['title']})")
     for notice in answer["notices"]:
         err.print(f"[yellow]{notice['code']}:[/] {notice['message']}")
     show_sources(answer)

@@ -23,6 +23,7 @@ from tests.fakes.ollama_double import OllamaDouble
 from tests.unit.cli.test_main import run
 
 QUESTION = "What is the melting point of copper?"
+UNSAID = "What do lions eat for breakfast?"
 
 
 @dataclass
@@ -86,6 +87,13 @@ def test_ask_and_search(shell: Shell) -> None:
     assert "Only the library papers was asked" in hint
     _, _, nothing = shell.run("ask", "Who wrote the Iliad?", "--library", "all")
     assert "was asked" not in nothing
+    _, refused, _ = shell.run("ask", UNSAID, "--library", "papers")
+    below = refused.partition("These places come nearest:")[2]
+    assert "- \u201cLions live in prides and sleep twenty hours.\u201d (Lions)" in below
+    record = shell.json("ask", UNSAID, "--library", "papers")
+    assert isinstance(record, dict)
+    assert (record["status"], record["sources"]) == ("abstained", [])
+    assert "Lions" in {near["title"] for near in record["nearest"]}
     code, _, complaint = shell.run("ask", QUESTION, "--mode", "poetry")
     assert (code, "'poetry' must be general" in complaint) == (2, True)
 

@@ -132,6 +132,17 @@ def test_search_ask_and_read_over_http(served: Served, mode: str) -> None:
                 assert "1085" in text_of(told)
             none = await client.call_tool("ask", {"question": melting, "tags": ["no such tag"]})
             assert none.structured_content["status"] == "abstained"
+            refused = await client.call_tool(
+                "ask", {"question": "What do lions eat for breakfast?"}
+            )
+            near = next(
+                one for one in refused.structured_content["nearest"] if one["title"] == "Lions"
+            )
+            assert refused.structured_content["status"] == "abstained"
+            assert "These places come nearest:\n- \u201c" in text_of(refused)
+            place = f"characters {near['start']} to {near['end']})"
+            assert f"\u201c{near['quote']}\u201d (Lions, library papers" in text_of(refused)
+            assert place in text_of(refused)
 
             answered = await client.call_tool(
                 "ask", {"question": "What is the melting point of copper?", "library": "papers"}

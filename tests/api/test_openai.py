@@ -25,6 +25,7 @@ from tests.fakes.generators import FixedModels, ScriptedGenerator, tokens_of
 WAIT_S = 10.0
 KEY = "k3y"
 ASKED = "What is the melting point of copper?"
+UNSAID = "What do lions eat for breakfast?"
 
 
 class Door:
@@ -151,6 +152,18 @@ def test_without_a_model_it_quotes_and_counts_nothing(door: Door) -> None:
     assert reply.usage is not None
     assert reply.usage.total_tokens == 0
     assert content(chunks) == reply.choices[0].message.content
+
+
+def test_a_refusal_has_no_citations_and_names_the_nearest_places_in_its_record(door: Door) -> None:
+    with door.client() as client:
+        reply = client.chat.completions.create(
+            model="documind-papers", messages=[{"role": "user", "content": UNSAID}]
+        )
+        response = client.responses.create(model="documind-papers", input=UNSAID)
+    assert reply.choices[0].message.annotations == []
+    for record in (reply.model_dump()["documind"], response.model_dump()["documind"]):
+        assert record["status"] == "abstained"
+        assert "Lions" in {near["title"] for near in record["nearest"]}
 
 
 def test_earlier_turns_are_history_and_the_system_message_reaches_the_model(door: Door) -> None:

@@ -44,6 +44,8 @@ Its oldest tree \U0001f333 was planted by the gardener Anselm Rook in 1702. \U00
 The harvest \U0001f9fa begins in September and needs forty pickers for three weeks.
 """
 PEARS = "How many kinds of pears does the orchard of Quillane grow?"
+PICKERS = "When do the pickers get paid?"
+"""What no document says."""
 
 OBSERVATORY = """# The Observatory of Tal Venn
 

@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import OpenPage
-from tests.browser.documents import ENGINEER, ORCHARD, lighthouse_pdf
+from tests.browser.documents import ENGINEER, ORCHARD, PICKERS, lighthouse_pdf
 from tests.browser.servers import ROOT, DocuMind
-from tests.browser.views import views, wait_until
+from tests.browser.views import ask, views, wait_until
 
 AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
@@ -50,6 +50,14 @@ def test_axe_finds_nothing(
 ) -> None:
     page = open_page(library, width=width, height=900 if width > 600 else 800, theme=theme)
     VIEWS[view](page)
+    assert not violations(page), violations(page)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_on_a_refusal(library: DocuMind, open_page: OpenPage, theme: str) -> None:
+    page = open_page(library, theme=theme)
+    ask(page, PICKERS)
+    expect(page.get_by_role("region", name="The nearest places")).to_be_visible()
     assert not violations(page), violations(page)
 
 

@@ -19,6 +19,7 @@ from tests.browser.documents import (
     OBSERVATORY,
     ORCHARD,
     PEARS,
+    PICKERS,
     half_scanned_pdf,
     lighthouse_pdf,
 )
@@ -218,6 +219,28 @@ def test_where_one_library_does_not_answer_the_other_is_offered(
     article.get_by_role("button", name="Ask 2 documents of Papers too").click()
     expect(page.get_by_role("article").nth(1)).to_contain_text("Ilse Tarrow")
     expect(page.get_by_test_id("scope")).to_have_text("Asking Papers and Public")
+
+
+def test_a_refusal_shows_the_places_that_come_nearest_and_opens_their_words(
+    filled: DocuMind, open_page: OpenPage
+) -> None:
+    page = open_page(filled)
+    ask(page, PICKERS)
+    said = page.get_by_role("article", name=PICKERS)
+    expect(said).to_contain_text("Not enough evidence")
+    places = said.get_by_role("region", name="The nearest places, which are no answer")
+    expect(places).to_contain_text("These places come nearest:")
+    harvest = places.get_by_role("listitem").filter(has_text="needs forty pickers")
+    assert places.get_by_role("button").count() == 0
+    harvest.get_by_role("link", name="The Orchard Notes: open it at these words").click()
+    reader = page.get_by_role("region", name="Document", exact=True)
+    expect(reader.locator("[data-highlight]")).to_have_text(
+        "The harvest \U0001f9fa begins in September and needs forty pickers for three weeks."
+    )
+    said.get_by_role("button", name="Copy answer").click()
+    page.get_by_role("menuitem", name="As Markdown, with sources").click()
+    expect(said.get_by_role("status").filter(has_text="Copied")).to_be_visible()
+    assert "pickers for three weeks" not in page.evaluate("navigator.clipboard.readText()")
 
 
 def test_files_that_are_added_are_shown(filled: DocuMind, open_page: OpenPage) -> None:

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import OpenPage
-from tests.browser.documents import ENGINEER, ORCHARD, lighthouse_pdf
+from tests.browser.documents import ENGINEER, ORCHARD, PICKERS, lighthouse_pdf
 from tests.browser.servers import ROOT, DocuMind
 from tests.browser.views import go, views
 
@@ -74,6 +74,22 @@ def test_a_language_is_whole_and_fits_a_phone(
     pages = page.get_by_role("navigation", name=str(MESSAGES[language]["Pages"]))
     expect(pages).to_be_visible()
     expect(page.locator(".pulse")).to_have_count(0)
+    assert page.evaluate(WIDE) == []
+    assert set(page.evaluate(SAID)) & ENGLISH[language] == set()
+
+
+@pytest.mark.parametrize("language", ["de", "es"])
+def test_a_refusal_names_the_nearest_places_in_the_language_of_the_page(
+    library: DocuMind, open_page: OpenPage, language: str
+) -> None:
+    page = open_page(library, width=390, height=844)
+    _in(page, language)
+    box = page.get_by_label(str(MESSAGES[language]["Question"]), exact=True)
+    box.fill(PICKERS)
+    box.press("Enter")
+    name = MESSAGES[language]["The nearest places, which are no answer"]
+    places = page.get_by_role("region", name=str(name))
+    expect(places.get_by_role("listitem")).to_have_count(3)
     assert page.evaluate(WIDE) == []
     assert set(page.evaluate(SAID)) & ENGLISH[language] == set()
 

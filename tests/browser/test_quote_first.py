@@ -71,18 +71,23 @@ def test_the_quote_is_there_while_the_model_reads_and_its_words_follow(
 def test_a_model_that_speaks_alone_has_the_quote_folded_below(
     tmp_path: Path, open_page: OpenPage
 ) -> None:
-    double = OllamaDouble([DoubleModel("large:8b", parameter_size="8.0B")])
+    double = OllamaDouble([DoubleModel("large:8b", parameter_size="8.0B")], read_tokens_per_s=60)
     with _asked_of(double, tmp_path) as server:
         page = open_page(server)
         double.say(Script.of(WORDS, asked=ENGINEER))
-        ask(page, ENGINEER)
+        _begin(page, ENGINEER)
         said = page.get_by_role("article", name=ENGINEER)
+        folded = said.locator("details")
+        expect(folded.locator(".prose")).to_contain_text("Ilse Tarrow")
+        # all of that while the model still reads
+        expect(said.get_by_role("progressbar", name="Reading")).to_be_visible()
+        expect(folded.locator(".prose")).to_be_visible()
+        expect(said.get_by_role("button", name="Good answer")).to_be_visible(timeout=30_000)
         expect(said.locator(".prose").first).to_contain_text(
             "Ilse Tarrow designed the Lighthouse of Morvane"
         )
-        folded = said.locator("details")
         expect(folded.locator(".prose")).not_to_be_visible()
-        folded.get_by_text(TITLE).click()
+        folded.get_by_text(f"{TITLE}, word for word").click()
         expect(folded.get_by_role("button", name=re.compile("^Citation")).first).to_be_visible()
 
 

@@ -2,10 +2,11 @@ import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { renderToStaticMarkup } from "react-dom/server";
 import { describe, expect, it } from "vitest";
 import { documentSuggestions } from "@/api/queries";
-import type { AnswerRecord, CitationRecord, QuoteRecord, SentenceRecord, SourceRecord } from "@/api/types";
+import type { AnswerRecord, CitationRecord, NearestPlace, QuoteRecord, SentenceRecord, SourceRecord } from "@/api/types";
 import { ExchangeView } from "@/features/chat/exchange-view";
 import { ContextBudget } from "@/features/inspect/context-budget";
 import { initialWorkspace, WorkspaceContext, type Workspace } from "@/hooks/use-workspace";
+import { asMarkdown } from "@/lib/attribution";
 import { asked, received, type Exchange } from "@/lib/exchange";
 import { Store } from "@/lib/store";
 
@@ -26,7 +27,7 @@ function final(leads: boolean, cited_by: CitationRecord["cited_by"]): Exchange {
   const before = exchange(leads);
   const text = leads ? `${SAID}\n\n${WORDS}` : WORDS;
   const sentences = leads ? [sentence(SAID, 0, "engine"), sentence(WORDS, SAID.length + 2, cited_by)] : [sentence(WORDS, 0, cited_by)];
-  const answer = { answer_id: "a", answer: text, quote: before.quote, model_text: WORDS, sentences, notices: [], sources: SOURCES, library: "public", status: "answered", generator: "ollama:tiny", embedder: "minilm", confidence: 0.9, trace: null };
+  const answer = { answer_id: "a", answer: text, quote: before.quote, model_text: WORDS, sentences, notices: [], sources: SOURCES, nearest: [], library: "public", status: "answered", generator: "ollama:tiny", embedder: "minilm", confidence: 0.9, trace: null };
   return received(before, { kind: "final", answer: answer as unknown as AnswerRecord });
 }
 
@@ -71,15 +72,47 @@ describe("an answer with a quote", () => {
     expect(html).not.toContain("<details");
   });
 
-  it("stands alone with the quote folded under it", () => {
+  it("has the quote open under a model's words as they come, folded once they are all there", () => {
+    const coming = shown(received(exchange(false), { kind: "token", text: WORDS }));
+    expect(coming).toContain('<details open=""');
     const html = shown(final(false, "model"));
     expect(html).not.toContain("In the words of");
-    expect(html.indexOf("<details")).toBeGreaterThan(html.indexOf("The dance shows"));
+    expect(html).not.toContain("<details open");
+    for (const one of [coming, html]) expect(one.indexOf("<details")).toBeGreaterThan(one.indexOf("The dance shows"));
+    expect(html).toContain("From your documents, word for word");
   });
 
   it("tells a mark of the engine from one of the model, in the model's words only", () => {
     expect(shown(final(true, "engine")).match(/mark set by DocuMind/g)).toHaveLength(1);
     expect(shown(final(true, "model"))).not.toContain("mark set by DocuMind");
+  });
+});
+
+describe("a refusal", () => {
+  const near: NearestPlace = { library: "papers", doc_id: "d7", revision: 2, title: "Hives & wax", start: 10, end: 35, quote: "Wax is <made> by\n\nworkers.", view_url: "/?library=papers&doc=d7&revision=2&start=10&end=35" };
+
+  function refused(nearest: NearestPlace[]): Exchange {
+    const answer = { answer_id: "a", answer: "I don't know.", quote: null, model_text: null, sentences: [], notices: [], sources: [], nearest, library: "papers", status: "abstained", generator: "extractive", embedder: "minilm", confidence: 0.1, trace: null };
+    return received(asked("1", "Who makes wax?", "papers", []), { kind: "final", answer: answer as unknown as AnswerRecord });
+  }
+
+  it("quotes the places that come nearest, each with a link to its words and none with a mark", () => {
+    const html = shown(refused([near, { ...near, start: 90, end: 99, quote: "Bees | wax" }]));
+    expect(html.indexOf("These places come nearest")).toBeGreaterThan(html.indexOf("I don&#x27;t know."));
+    expect(html).toContain("“Wax is &lt;made&gt; by\nworkers.”");
+    expect(html).toContain("“Bees | wax”");
+    expect(html).toContain('href="/?library=papers&amp;doc=d7&amp;revision=2&amp;start=10&amp;end=35" aria-label="Hives &amp; wax: open it at these words"');
+    expect(html).not.toContain("data-citation");
+  });
+
+  it("says nothing of places where there are none, nor while an answer comes", () => {
+    expect(shown(refused([]))).not.toContain("nearest");
+    expect(shown(asked("1", "Who makes wax?", "papers", []))).not.toContain("nearest");
+  });
+
+  it("is copied without them", () => {
+    const { question, answer } = refused([near]);
+    expect(asMarkdown(question, answer as AnswerRecord)).toBe("## Who makes wax?\n\nI don't know.\n");
   });
 });
 

@@ -34,14 +34,19 @@ describe("a stream with a quote", () => {
   it.each([true, false])("shows the quote once while the model reads (leads: %s)", (leads) => {
     const shown = shownOf(begun(leads));
     expect(shown.quote?.text).toBe(SAID);
-    expect(shown.place).toBe("above");
+    expect(shown.place).toBe(leads ? "above" : "under");
     expect(shown.words.text).toBe("");
     expect(begun(leads).reading).toMatchObject({ model: "m", tokens: 900, seconds: 3, part: 1, parts: 1 });
   });
 
-  it.each([true, false])("puts the words below it as they come (leads: %s)", (leads) => {
+  it.each([true, false])("puts the words below a quote that leads and above another as they come (leads: %s)", (leads) => {
     const shown = shownOf(received(begun(leads), { kind: "token", text: "They show" }));
-    expect([shown.quote?.text, shown.place, shown.words.text]).toEqual([SAID, "above", "They show"]);
+    expect([shown.quote?.text, shown.place, shown.words.text]).toEqual([SAID, leads ? "above" : "under", "They show"]);
+  });
+
+  it("has the quote alone where the model was stopped before its first word", () => {
+    const shown = shownOf({ ...begun(false), state: "stopped" });
+    expect([shown.quote?.text, shown.place, shown.words.text]).toEqual([SAID, "above", ""]);
   });
 
   it("keeps quote and words apart in an answer that begins with the quote, offsets in code points", () => {

@@ -123,6 +123,7 @@ def test_a_request_that_names_no_document_asks_which() -> None:
         REFUSAL,
         ["document_unclear"],
     )
+    assert answer.nearest == ()  # it is not the documents that failed
     alone = Bench(passages=paper()).ask(papers("Summarise this paper"))
     assert alone.status == "answered"
     assert "Otters protect kelp" in alone.text

@@ -26,6 +26,7 @@ export type Signals = Schemas["Signals"];
 export type Band = NonNullable<SourceRecord["band"]>;
 export type SentenceRecord = Schemas["Sentence"];
 export type QuoteRecord = Schemas["Quote"];
+export type NearestPlace = Schemas["NearestRecord"];
 export type CitationRecord = Schemas["Citation"];
 export type StageRecord = Schemas["StageTrace"];
 export type TraceItem = Schemas["TraceItem"];

@@ -126,7 +126,7 @@ export interface Passage {
 /** What is shown of an exchange. */
 export interface Shown {
   quote: Passage | null;
-  /** Where the quote stands: above the words, or folded away under them. */
+  /** Where the quote stands: above the words, or under them, folded away once they are all there. */
   place: "above" | "under";
   words: Passage;
 }
@@ -134,14 +134,16 @@ export interface Shown {
 /**
  * Split an exchange into the quote and what stands with it, so that each is shown once.
  *
- * An answer that begins with the quote is the quote and the rest; a finished answer without it speaks alone.
+ * An answer that begins with the quote is the quote and the rest. A model that speaks alone has it under its words, or alone where
+ * none came.
  */
 export function shownOf({ answer, draft, quote, state }: Exchange): Shown {
   const whole: Passage = { text: answer?.answer ?? draft, sentences: answer?.sentences ?? [] };
   if (quote === null) return { quote: null, place: "above", words: whole };
   const begins = quote.leads || answer?.notices.some((notice) => notice.code === "quoted_instead") === true;
   if (begins && whole.text.startsWith(quote.text)) return { quote, place: "above", words: after(quote.text, whole) };
-  return { quote, place: state === "done" ? "under" : "above", words: whole };
+  const led = quote.leads || (whole.text === "" && state !== "waiting" && state !== "streaming");
+  return { quote, place: led ? "above" : "under", words: whole };
 }
 
 /** What follows the first text, with its sentences where they stand then. */

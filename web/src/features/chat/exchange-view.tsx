@@ -13,6 +13,7 @@ import { type Message, t } from "@/lib/language";
 import { noticeWords } from "@/lib/server-words";
 import { AnswerFooter } from "./answer-footer";
 import { CitedText } from "./cited-text";
+import { NearestPlaces } from "./nearest-places";
 import { concerns, noticeTone } from "./notices";
 import { FoldedQuote, LeadingQuote } from "./quote";
 import { FurtherQuestions } from "./suggestions";
@@ -103,6 +104,7 @@ export const ExchangeView = memo(function ExchangeView({ exchange, onAsk, onRepl
           <Failure error={exchange.error} onRetry={() => onAsk(exchange.question)} what={t("No answer.")} />
         </div>
       )}
+      {answer !== null && <NearestPlaces places={answer.nearest} />}
       {answer?.status === "abstained" && !needsModel && <Elsewhere exchange={exchange} onAsk={onAsk} />}
       {newest && answer?.status === "answered" && <FurtherQuestions question={exchange.question} answer={answer} ask={onAsk} />}
       {answer !== null && <AnswerFooter question={exchange.question} answer={answer} onAskAgain={(model) => onReplace(exchange, exchange.question, model)} onEdit={() => setEditing(true)} />}

@@ -21,12 +21,12 @@ export function LeadingQuote({ exchange, quote }: Props) {
   );
 }
 
-/** The same under an answer that stands alone. */
+/** The same under a model that speaks alone: open while its words come, for the quote is there first, then folded away. */
 export function FoldedQuote({ exchange, quote }: Props) {
   return (
-    <details className="mt-3 border-l-2 border-line pl-3">
-      <summary className="text-xs font-semibold text-muted hover:text-ink">{t(TITLE)}</summary>
-      <div className="prose mt-1">
+    <details open={exchange.state !== "done"} className="mt-3 border-l-2 border-line pl-3">
+      <summary className="text-xs font-semibold text-muted hover:text-ink">{t("From your documents, word for word")}</summary>
+      <div className="prose mt-1" aria-live="polite">
         <CitedText exchange={exchange} passage={quote} />
       </div>
     </details>
