@@ -123,8 +123,10 @@ class NotFound(DocuMindError):
 class InOtherLibrary(NotFound):
     """The other library has the document; the message hides it, as not every key may know."""
 
-    def __init__(self, message: str, elsewhere: str = "") -> None:
-        super().__init__(message)
+    def __init__(
+        self, message: str, elsewhere: str = "", *, retry_after_s: float | None = None
+    ) -> None:
+        super().__init__(message, retry_after_s=retry_after_s)
         self.elsewhere = elsewhere or message
         """For those who see every library."""
 

@@ -1,4 +1,4 @@
-"""What the operating system refuses, in our words."""
+"""What the operating system and other servers refuse, in our words."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import os
 
 import pytest
 
-from app.core.errors import Busy, StorageError, refusal
+from app.client import error_from
+from app.core.errors import Busy, StorageError, error_classes, refusal
 
 
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])
@@ -34,3 +35,9 @@ def test_what_may_not_be_written_is_named_with_the_cure(number: int) -> None:
 @pytest.mark.parametrize("error", [OSError(errno.EIO, "input/output error"), ValueError("no")])
 def test_anything_else_means_something_else(error: Exception) -> None:
     assert refusal(error) is None
+
+
+def test_a_client_raises_an_error_of_every_code_again() -> None:
+    for code in {cls.code for cls in error_classes().values()}:
+        error = error_from({"code": code, "detail": "why"}, 2.0)
+        assert (error.code, error.message, error.retry_after_s) == (code, "why", 2.0)
