@@ -113,7 +113,7 @@ def main() -> None:
 
 
 def to_weights_torch(reader: torch.nn.Module) -> dict[str, torch.Tensor]:
-    return {name: torch.from_numpy(value) for name, value in to_weights(reader).items()}  # type: ignore[arg-type]
+    return {name: torch.from_numpy(value) for name, value in to_weights(reader).items()}
 
 
 def say(line: str) -> None:

@@ -13,13 +13,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from scripts.int8_weights import FloatArray
+from app.core.types import FloatArray
 
 HEADS, HIDDEN, WIDE, EPSILON = 12, 384, 1536, 1e-12
 """Of MiniLM-L12-H384."""
 
 
-class Layer(nn.Module):
+class Layer(nn.Module):  # type: ignore[misc]  # torch is not here
     """One encoder layer; states are `[batch, tokens, 384]`."""
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class Layer(nn.Module):
         return torch.as_tensor(self.down_norm(middle + self.down(functional.gelu(self.up(middle)))))
 
 
-class Reader(nn.Module):
+class Reader(nn.Module):  # type: ignore[misc]  # torch is not here
     """Body and heads; the first `frozen` layers and the embeddings are not trained."""
 
     def __init__(self, layers: int, frozen: int = 0) -> None:
