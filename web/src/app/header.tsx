@@ -89,7 +89,8 @@ export function Header({ away, onHelp }: { away: boolean; onHelp: () => void }) 
 function InUse({ away }: { away: boolean }) {
   const { data } = useQuery(health);
   const { generator, embedder } = modelsInUse(data);
-  const state = away ? t("Server away") : generator === null ? t("Starting") : answeredBy(generator);
+  const slow = generator?.startsWith("extractive") === true && data?.hosts.some((host) => host.busy) === true;
+  const state = away ? t("Server away") : generator === null ? t("Starting") : slow ? t("Quotes, the model is slow") : answeredBy(generator);
   const why = data?.generator_why ? ` (${data.generator_why})` : "";
   const title = generator === null ? state : t("{state}: answers by {generator}, search by meaning with {embedder}", { state, generator: `${generator}${why}`, embedder: embedder ?? t("nothing yet") });
   return (
