@@ -216,6 +216,8 @@ def fused(
     weighted = list(zip(retrievals, weights or [1.0] * len(retrievals), strict=True))
     real = [(found, weight) for found, weight in weighted if found.hits and not found.fallback]
     used = real or [(found, weight) for found, weight in weighted if found.hits]
+    if used and not real:  # FALLBACK_TOP_N holds for all searches together
+        places = min(places, max(len(found.hits) for found, _ in used))
     scores: dict[tuple[Library, int], float] = {}
     best: dict[tuple[Library, int], tuple[int, Hit]] = {}
     for found, weight in used:
