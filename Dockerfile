@@ -12,7 +12,7 @@ FROM python:3.11-slim AS environment
 WORKDIR /opt/documind
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 ARG EXTRAS=""
-COPY requirements.lock requirements-bulk.lock requirements-cross-encoder.lock requirements-large.lock requirements-model.lock requirements-otel.lock requirements-reader.lock requirements-shared.lock ./
+COPY requirements.lock requirements-bulk.lock requirements-cross-encoder.lock requirements-large.lock requirements-model.lock requirements-ocr.lock requirements-otel.lock requirements-reader.lock requirements-shared.lock ./
 RUN python -m venv .venv && .venv/bin/pip install --no-deps --require-hashes -r requirements.lock
 RUN for extra in ${EXTRAS}; do .venv/bin/pip install --no-deps --require-hashes -r "requirements-${extra}.lock" || exit 1; done
 COPY pyproject.toml README.md LICENSE NOTICE ./
@@ -22,6 +22,9 @@ RUN python -m venv .venv-model && .venv-model/bin/pip install --no-deps --requir
 RUN .venv/bin/pip install --no-deps --no-build-isolation -e . && .venv/bin/python -m compileall -q app scripts
 
 FROM python:3.11-slim
+# EXTRAS=ocr brings rapidocr and, for OCR_ENGINE=tesseract, the program; other languages: packages tesseract-ocr-deu and the like.
+ARG EXTRAS=""
+RUN case " ${EXTRAS} " in *" ocr "*) apt-get update && apt-get install -y --no-install-recommends tesseract-ocr libglib2.0-0 && rm -rf /var/lib/apt/lists/* ;; esac
 ARG DOCUMIND_GIT_SHA=""
 ENV DOCUMIND_GIT_SHA=${DOCUMIND_GIT_SHA} \
     PATH=/opt/documind/.venv/bin:${PATH} \

@@ -124,6 +124,11 @@ class Search:
         found = self._found.get((text, ""))
         return found.text if found and found.text else text
 
+    def searched(self, text: str) -> str:
+        """Return a text with each word as it was searched, also one that may be spelt right."""
+        found = self._found.get((text, ""))
+        return found.searched if found and found.searched else text
+
     def _search(self, text: str, passage: str) -> Retrieval:
         asked = self.question
         found = {}
@@ -144,7 +149,10 @@ class Search:
                 fallback=asked.fallback,
             )
             found[library] = searcher.retriever.retrieve(request, self.trace)
-        return merge(found, self.places)
+        merged = merge(found, self.places)
+        # What one library respelt is said, also where the other one has the word.
+        respelt = (one.searched for one in found.values() if one.hits and one.searched != text)
+        return replace(merged, searched=next(respelt, text))
 
 
 def hypothetical_vector(embedder: Embedder, query: str, passage: str) -> FloatArray | None:
@@ -208,6 +216,8 @@ def fused(
     weighted = list(zip(retrievals, weights or [1.0] * len(retrievals), strict=True))
     real = [(found, weight) for found, weight in weighted if found.hits and not found.fallback]
     used = real or [(found, weight) for found, weight in weighted if found.hits]
+    if used and not real:  # FALLBACK_TOP_N holds for all searches together
+        places = min(places, max(len(found.hits) for found, _ in used))
     scores: dict[tuple[Library, int], float] = {}
     best: dict[tuple[Library, int], tuple[int, Hit]] = {}
     for found, weight in used:
@@ -223,6 +233,7 @@ def fused(
         max((found.confidence for found, _ in used), default=0.0),
         bool(used) and not real,
         next((found.text for found in retrievals), ""),
+        next((found.searched for found in retrievals), ""),
     )
 
 

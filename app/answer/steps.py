@@ -85,6 +85,12 @@ class Found:
     confidence: float = 0.0
     """Of the search, in [0, 1]."""
 
+    @property
+    def searched(self) -> str | None:
+        """What was searched, where a word was respelt or the question was rewritten."""
+        searched = self.search.searched(self.query)
+        return searched if searched != self.asked.text else self.rewritten
+
     def noted(self, *notices: Notice) -> Found:
         """Return what was found with further notices."""
         return replace(self, asked=self.asked.noted(*notices))
@@ -145,7 +151,7 @@ def answer_of(
         strategy=found.strategy if found else "baseline",
         evidence=found.evidence if found and shown else (),
         notices=asked.notices,
-        rewritten_query=found.rewritten if found else None,
+        rewritten_query=found.searched if found and found.query else None,
         confidence=found.confidence if found and shown else 0.0,
         trace=asked.trace.report(),
         usage=asked.calls.usage,

@@ -9,9 +9,10 @@ import asyncio
 import logging
 import shutil
 import signal
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, asynccontextmanager
+from difflib import get_close_matches
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -68,7 +69,7 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     def invalid(request: Request, error: RequestValidationError) -> Response:
-        detail = "; ".join(_line(item) for item in error.errors()[:20])
+        detail = "; ".join(_lines(error.errors()[:20]))
         return response_of(errors.InvalidInput(detail), request_id_of(request))
 
     @app.exception_handler(HTTPException)
@@ -91,13 +92,31 @@ def install(app: FastAPI) -> None:
         return response
 
 
+def _lines(found: Sequence[Mapping[str, object]]) -> Iterator[str]:
+    """Yield validation findings; the unknown field that is most like a missing one names it."""
+    of = {
+        kind: [_where(item) for item in found if item.get("type") == kind]
+        for kind in ("missing", "extra_forbidden")
+    }
+    meant = {}
+    for name in of["missing"] if of["extra_forbidden"] else ():
+        (nearest,) = get_close_matches(name, of["extra_forbidden"], n=1, cutoff=0.0)
+        meant[nearest] = name
+    for item in found:
+        name = meant.get(_where(item), "")
+        yield f"{_line(item)}; did you mean {name!r}?" if name else _line(item)
+
+
+def _where(item: Mapping[str, object]) -> str:
+    location = item.get("loc")
+    parts = location if isinstance(location, tuple) else ()
+    source = 1 if parts and parts[0] in {"body", "query", "path", "header"} else 0
+    return ".".join(map(str, parts[source:]))
+
+
 def _line(item: Mapping[str, object]) -> str:
     """Return one validation finding: the field, what is wrong, and the value."""
-    location = item.get("loc")
-    parts: Iterable[object] = location if isinstance(location, tuple) else ()
-    where = (
-        ".".join(str(part) for part in parts if part not in {"body", "query", "path"}) or "request"
-    )
+    where = _where(item) or "request"
     got = item.get("input")
     shown = f" (got {got!r:.80})" if isinstance(got, str | int | float | bool) else ""
     limits = item.get("ctx")

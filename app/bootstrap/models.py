@@ -477,7 +477,8 @@ class Models:
 
     def hosts(self) -> tuple[HostStatus, ...]:
         status = self.watch.status()
-        return (HostStatus("ollama", self.ollama.shown_url, status.reachable, status.trouble),)
+        url = self.ollama.shown_url
+        return (HostStatus("ollama", url, status.reachable, status.trouble, busy=status.busy),)
 
     def report(self, embeds: str) -> ModelReport:
         """Return the models of Ollama and what is in use; asks the host, runs nothing."""

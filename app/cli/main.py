@@ -116,6 +116,7 @@ COMMANDS: Mapping[str, Callable[..., None]] = {
 """As the help lists them."""
 for name, command in COMMANDS.items():
     app.command(name)(command)
+app.command("add", hidden=True)(library.ingest)  # what other programs call it
 for group in (library.tag_app, keys.app, bulk.app, evaluate.app, models.app, models.prompt_app):
     app.add_typer(group)
 

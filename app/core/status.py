@@ -19,6 +19,8 @@ class HostStatus:
     url: str
     reachable: bool
     detail: str = ""
+    busy: bool = False
+    """It runs and did not answer in time; `reachable` until that lasts half a minute."""
 
 
 @dataclass(frozen=True, slots=True)

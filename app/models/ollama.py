@@ -330,6 +330,8 @@ class OllamaStatus:
     """True of a busy host too, with what it had before: a question waits for it as for a model."""
     models: tuple[InstalledModel, ...] = ()
     trouble: str = ""
+    busy: bool = False
+    """It runs and did not answer in time."""
 
     def has(self, model: str) -> bool:
         return any(same_model(one.name, model) for one in self.models)
@@ -406,9 +408,9 @@ class OllamaWatch:
         silent_s = now_s - self._silent_since_s
         trouble = f"{self.host.name} is busy: no answer for {silent_s:.0f} s"
         if silent_s >= _BUSY_S:
-            return OllamaStatus(False, trouble=trouble), _FRESH_AFTER_TIMEOUT_S
+            return OllamaStatus(False, trouble=trouble, busy=True), _FRESH_AFTER_TIMEOUT_S
         known = self._status or OllamaStatus(False)
-        return replace(known, trouble=trouble), _FRESH_S
+        return replace(known, trouble=trouble, busy=True), _FRESH_S
 
     def _with_capabilities(self, models: Sequence[InstalledModel]) -> Iterator[InstalledModel]:
         """Yield models with what each can do, asked once of each: the list may be wrong."""

@@ -298,6 +298,9 @@ _SHORTEST = 4
 """Letters of a word that is matched to one with content: shorter ones are near to too many."""
 _SHORTEST_SWAPPED = 3
 _ASCII_WORD = re.compile(r"[A-Za-z]+")
+_CAPITALISED = re.compile(r"\b[A-Z]\w+")
+_INSIDE = re.compile(r"(?<=[\w,;] )[A-Z][a-z]+")
+"""A word with a capital that begins no sentence."""
 _LONG = 8
 """Letters from which two edits are allowed."""
 _MOST_READ = 30
@@ -317,8 +320,9 @@ def matched_text(
 
     Unknown means that no passage holds it. The text itself if no word changes, or if it is in
     another language than most documents: its words are not misspelt. Near is one edit
-    (insert, delete, change, swap neighbours), or two from eight letters on. Numbers, identifiers
-    and words of other scripts stay. Of several near words the nearest is taken, then one with the
+    (insert, delete, change, swap neighbours), or two from eight letters on. Numbers, identifiers,
+    words with capitals of their own (PaSa) and words of other scripts stay; a name becomes only
+    what passages write as one. Of several near words the nearest is taken, then one with the
     same first letter, then the most frequent. A function word with two letters swapped is that one.
     Stems that are `spelt_right` stay, whether a passage holds them or not.
     """
@@ -326,10 +330,11 @@ def matched_text(
     if language_of(text) not in {"", language}:
         return text
     spoken = words(text)
+    own = frozenset() if text.isupper() else _capitals(text)
     stems = {
         word: (tokenise(word, language) or [""])[0]
         for word in dict.fromkeys(spoken)
-        if _may_be_misspelt(word, language, _SHORTEST_SWAPPED)
+        if word not in own and _may_be_misspelt(word, language, _SHORTEST_SWAPPED)
     }
     _, held = lexical.document_frequencies(library, list(stems.values()))
     unknown = [
@@ -343,6 +348,7 @@ def matched_text(
     if not unknown or len(unknown) > _MOST_WORDS:
         return text
     near: dict[str, str] = {}
+    names = _names(text, language)
     for word in unknown:
         if swapped := _swapped(word, language, spelt_right):
             near[word] = swapped
@@ -357,12 +363,26 @@ def matched_text(
                 edits,
                 catalog.passages(library, lexical.near(library, stems[word], n, _MOST_READ)),
                 language,
+                named=word in names,
             )
             for n in range(edits, 3)
         )
         if nearest := next(filter(None, found), None):
             near[word] = nearest
     return _ASCII_WORD.sub(lambda word: near.get(word[0].lower(), word[0]), text)
+
+
+def _capitals(text: str) -> frozenset[str]:
+    """Return the words of a text that have a capital behind their first letter, in lower case."""
+    found = _ASCII_WORD.findall(text)
+    return frozenset(word.lower() for word in found if not word[1:].islower() and len(word) > 1)
+
+
+def _names(text: str, language: str) -> frozenset[str]:
+    """Return the words inside a text that begin with a capital where that means a name."""
+    if language in LANGUAGES and LANGUAGES[language].nouns_are_capitalised:
+        return frozenset()
+    return frozenset(word[0].lower() for word in _INSIDE.finditer(text))
 
 
 def _swapped(word: str, language: str, spelt_right: Set[str]) -> str:
@@ -385,12 +405,23 @@ def _may_be_misspelt(word: str, language: str, shortest: int = _SHORTEST) -> boo
     )
 
 
-def _nearest(word: str, edits: int, passages: Mapping[int, Passage], language: str) -> str | None:
-    """Return the word of these passages that is nearest, of those near enough."""
+def _nearest(
+    word: str, edits: int, passages: Mapping[int, Passage], language: str, *, named: bool
+) -> str | None:
+    """Return the word of these passages that is nearest, of those near enough.
+
+    Args:
+        word: Which no passage has.
+        edits: How many make one near enough.
+        passages: Which may have one.
+        language: Whose function words are none.
+        named: Only a word that a passage writes as a name, with a capital.
+    """
     counts = Counter(
         other
         for passage in passages.values()
-        for other in words(f"{passage.document.title} {passage.chunk.text}")
+        for text in (f"{passage.document.title} {passage.chunk.text}",)
+        for other in words(" ".join(_CAPITALISED.findall(text)) if named else text)
     )
     far = {
         other: edit_distance(word, other)

@@ -135,7 +135,8 @@ class Retriever:
             pool = self._pool(request, vector, code, unknown, k, trace)
             # Only the model tells a misspelt word from one that the library lacks.
             text = request.text if code else asked
-            return replace(self._found(request, fusion, pool, k, trace), text=text)
+            found = self._found(request, fusion, pool, k, trace)
+            return replace(found, text=text, searched=request.text)
 
     def _found(
         self, request: SearchRequest, fusion: Fusion, pool: Pool, k: int, trace: Trace

@@ -46,6 +46,8 @@ class Retrieval:
     text: str = ""
     """The question with words matched that the model holds for misspelt; empty where nothing was
     searched."""
+    searched: str = ""
+    """The question as it was searched: unknown words matched, misspelt or not; empty as `text`."""
 
 
 # Define options of retrieval; defaults name their evidence.

@@ -131,6 +131,42 @@ def test_bad_questions_are_422_in_the_one_shape(locked: Site, body: bytes) -> No
     assert reply.json()["code"] == "invalid_input"
 
 
+def test_an_unknown_field_names_the_missing_one_that_was_meant(locked: Site) -> None:
+    for path, body, meant in (
+        (
+            "/api/v1/query",
+            {"query": "What is copper?"},
+            "query is not known here (got 'What is copper?'); did you mean 'question'?",
+        ),
+        (
+            "/api/v1/query",
+            {"q": "x", "k": 3},
+            "q is not known here (got 'x'); did you mean 'question'?",
+        ),
+        (
+            "/api/v1/chat",
+            {"question": "x"},
+            "question is not known here (got 'x'); did you mean 'message'?",
+        ),
+    ):
+        reply = locked.client.post(path, json=body, headers=KEY)
+        assert (reply.status_code, meant in reply.json()["detail"]) == (422, True), reply.text
+    extra = locked.client.post("/api/v1/query", json={"question": "x", "zzz": 1}, headers=KEY)
+    assert "did you mean" not in extra.json()["detail"]
+
+
+def test_a_word_that_was_respelt_is_said_and_a_name_stays(tmp_path: Path) -> None:
+    with site(tmp_path) as opened:
+        opened.upload(("pisa.md", b"# Towers\n\nLeonardo of Pisa measured the leaning tower."))
+        for question, searched in (
+            ("Who measured the leening tower?", "Who measured the leaning tower?"),
+            ("What is PaSa?", None),
+        ):
+            asked = {"question": question, "library": "all"}
+            answer = opened.client.post("/api/v1/query", json=asked).json()
+            assert answer["rewritten_query"] == searched
+
+
 def test_nul_in_a_question_is_read_over(locked: Site) -> None:
     reply = locked.client.post("/api/v1/query", json={"question": "what is a\x00b?"}, headers=KEY)
     assert reply.status_code == 200

@@ -85,7 +85,7 @@ def test_first_steps_stay_until_something_was_done(empty: DocuMind, open_page: O
     page = open_page(empty)
     steps = page.get_by_role("region", name="First steps", exact=True)
     expect(steps).to_contain_text("47 short samples in both libraries, labelled")
-    choose(page, "Papers")
+    choose(page, "My documents")
     ask(page, "What share of planted wrong citations did alignment catch?")
     page.reload()
     expect(page.get_by_role("region", name="Documents", exact=True)).to_be_visible()
@@ -158,7 +158,7 @@ def _text_under(pdf: bytes, number: int, sheet: Locator, boxes: Locator) -> str:
 
 def test_a_quote_behind_emoji_is_marked_exactly(filled: DocuMind, open_page: OpenPage) -> None:
     page = open_page(filled)
-    choose(page, "Papers")
+    choose(page, "My documents")
     ask(page, PEARS)
     page.get_by_role("button", name="Citation 1", exact=True).first.click()
     mark = page.locator("[data-highlight]")
@@ -177,7 +177,7 @@ def test_a_question_is_limited_to_the_ticked_document(
     filled: DocuMind, open_page: OpenPage
 ) -> None:
     page = open_page(filled)
-    choose(page, "Papers")
+    choose(page, "My documents")
     page.get_by_role("checkbox", name=re.compile("Orchard")).check()
     expect(page.get_by_test_id("scope")).to_contain_text("only The Orchard Notes")
     ask(page, "Who designed or planted it, and in which year?")
@@ -194,7 +194,7 @@ def test_a_question_is_limited_to_the_ticked_document(
     ):
         assert "Orchard" in title
     page.get_by_role("button", name="Ask the whole library").click()
-    expect(page.get_by_test_id("scope")).to_have_text("Asking Papers")
+    expect(page.get_by_test_id("scope")).to_have_text("Asking My documents")
 
 
 def test_the_library_switch_changes_what_is_asked(filled: DocuMind, open_page: OpenPage) -> None:
@@ -203,7 +203,7 @@ def test_the_library_switch_changes_what_is_asked(filled: DocuMind, open_page: O
     expect(page.get_by_role("list", name="Documents", exact=True)).to_contain_text("Tal Venn")
     ask(page, "Who designed the dome of the observatory?")
     expect(page.get_by_role("article").first).to_contain_text("Ruth Calloway")
-    choose(page, "Papers")
+    choose(page, "My documents")
     ask(page, ENGINEER)
     expect(page.get_by_role("article").filter(has_text=ENGINEER)).to_contain_text("Ilse Tarrow")
 
@@ -216,9 +216,9 @@ def test_where_one_library_does_not_answer_the_other_is_offered(
     ask(page, ENGINEER)
     article = page.get_by_role("article").first
     expect(article).to_contain_text("Only Public was searched.")
-    article.get_by_role("button", name="Ask 2 documents of Papers too").click()
+    article.get_by_role("button", name="Ask 2 documents of My documents too").click()
     expect(page.get_by_role("article").nth(1)).to_contain_text("Ilse Tarrow")
-    expect(page.get_by_test_id("scope")).to_have_text("Asking Papers and Public")
+    expect(page.get_by_test_id("scope")).to_have_text("Asking My documents and Public")
 
 
 def test_a_refusal_shows_the_places_that_come_nearest_and_opens_their_words(
@@ -253,6 +253,46 @@ def test_files_that_are_added_are_shown(filled: DocuMind, open_page: OpenPage) -
     expect(documents).to_contain_text("Bees", timeout=30_000)
 
 
+def test_files_are_handed_over_at_once_and_read_without_the_tab(
+    empty: DocuMind, open_page: OpenPage
+) -> None:
+    page = open_page(empty)
+    handed: list[int] = []
+    page.on(
+        "response", lambda reply: handed.append(reply.status) if "/ingest" in reply.url else None
+    )
+    page.route("**/api/v1/ingest*", lambda _: None)  # held until no route is there
+    files: list[FilePayload] = [
+        {"name": f"log {n}.md", "mimeType": "text/markdown", "buffer": b"# Log %d\n\nCalm sea." % n}
+        for n in range(15)
+    ]
+    page.get_by_test_id("upload").set_input_files(files)
+    expect(_uploads(page)).to_contain_text("Sending")
+    leave = "dispatchEvent(new Event('beforeunload', {cancelable: true}))"
+    assert page.evaluate(leave) is False  # the browser asks: files are still in the tab
+    page.unroute("**/api/v1/ingest*")
+    expect(_uploads(page)).not_to_contain_text(re.compile("Waiting|Sending"))
+    assert page.evaluate(leave) is True
+    page.close()
+    assert handed == [202] * len(files)
+    page = open_page(empty)
+    choose(page, "My documents")
+    listed = page.get_by_role("list", name="Documents", exact=True).get_by_role("listitem")
+    expect(listed).to_have_count(len(files), timeout=60_000)
+
+
+def test_all_lists_the_documents_of_both_libraries(filled: DocuMind, open_page: OpenPage) -> None:
+    page = open_page(filled)
+    choose(page, "All")
+    documents = page.get_by_role("region", name="Documents", exact=True)
+    expect(documents).to_contain_text("3 documents")
+    expect(documents.get_by_role("listitem")).to_have_count(3)
+    expect(documents.get_by_role("listitem").last).to_contain_text("Public")
+    expect(documents.get_by_role("group", name="Library", exact=True)).to_have_count(1)
+    page.get_by_label("Find a document").fill("o")
+    expect(documents.get_by_role("listitem").first).to_contain_text("My documents")
+
+
 def test_a_link_to_a_source_opens_it(filled: DocuMind, open_page: OpenPage) -> None:
     reply = requests.post(
         f"{filled.base}/api/v1/query", json={"question": ENGINEER, "library": "papers"}, timeout=60
@@ -266,7 +306,7 @@ def test_a_link_to_a_source_opens_it(filled: DocuMind, open_page: OpenPage) -> N
 
 def test_delete_hides_and_undo_brings_back(filled: DocuMind, open_page: OpenPage) -> None:
     page = open_page(filled)
-    choose(page, "Papers")
+    choose(page, "My documents")
     documents = page.get_by_role("list", name="Documents", exact=True)
     page.get_by_role("button", name="Delete The Orchard Notes").click()
     expect(documents).not_to_contain_text("Orchard")
@@ -294,7 +334,7 @@ def test_a_bad_file_fails_alone_with_its_reason(empty: DocuMind, open_page: Open
 
 def test_conversations_are_kept_and_opened(filled: DocuMind, open_page: OpenPage) -> None:
     page = open_page(filled)
-    choose(page, "Papers")
+    choose(page, "My documents")
     ask(page, ENGINEER)
     page.get_by_role("button", name="New conversation").click()
     expect(page.get_by_role("article")).to_have_count(0)
@@ -306,7 +346,7 @@ def test_conversations_are_kept_and_opened(filled: DocuMind, open_page: OpenPage
 
 def test_a_deleted_conversation_is_brought_back(filled: DocuMind, open_page: OpenPage) -> None:
     page = open_page(filled)
-    choose(page, "Papers")
+    choose(page, "My documents")
     ask(page, ENGINEER)
     page.get_by_role("button", name="Conversations").click()
     listed = page.get_by_role("link", name=re.compile(ENGINEER[:20]))
@@ -320,7 +360,7 @@ def test_a_deleted_conversation_is_brought_back(filled: DocuMind, open_page: Ope
 
 def test_an_answer_is_copied_with_its_sources(filled: DocuMind, open_page: OpenPage) -> None:
     page = open_page(filled)
-    choose(page, "Papers")
+    choose(page, "My documents")
     ask(page, ENGINEER)
     for label, part in (
         ("As Markdown, with sources", "### Sources"),
@@ -337,7 +377,7 @@ def test_a_question_is_asked_again_and_the_conversation_saved(
     filled: DocuMind, open_page: OpenPage
 ) -> None:
     page = open_page(filled)
-    choose(page, "Papers")
+    choose(page, "My documents")
     ask(page, ENGINEER)
     page.get_by_role("button", name="Ask again").click()
     asked = page.get_by_role("article", name=ENGINEER)
@@ -355,7 +395,7 @@ def test_a_question_is_asked_again_and_the_conversation_saved(
 
 def test_a_pasted_text_is_a_document(filled: DocuMind, open_page: OpenPage) -> None:
     page = open_page(filled)
-    choose(page, "Papers")
+    choose(page, "My documents")
     page.get_by_role("button", name="paste a text").click()
     page.get_by_label("Title").fill("Ferry notes")
     page.get_by_label("Text", exact=True).fill("The ferry to Skarholm leaves at 7:40 on weekdays.")

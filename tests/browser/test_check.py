@@ -33,7 +33,7 @@ def test_a_pasted_text_gets_verdicts_places_and_a_report(
     empty.upload(("bridge.md", SOURCE.encode()), ("orchard.md", ORCHARD.encode()))
     page = open_page(empty)
     page.get_by_role("link", name="Check", exact=True).click()
-    choose(page, "Papers")
+    choose(page, "My documents")
     page.get_by_label("Text to check").fill(
         "# The bridge\n\nThe bridge over the river Tagus opened on 6 August 1966."
         " It is 3277 metres long. Bananas ripen in Ecuador."
@@ -66,7 +66,7 @@ def test_one_sentence_is_changed_and_checked_by_itself(
     empty.upload(("bridge.md", SOURCE.encode()), ("orchard.md", ORCHARD.encode()))
     page = open_page(empty)
     page.get_by_role("link", name="Check", exact=True).click()
-    choose(page, "Papers")
+    choose(page, "My documents")
     text = page.get_by_label("Text to check")
     text.fill("It is 3277 metres long. Bananas ripen in Ecuador.")
     assert _checked(page) == {"contradicted": 1, "not found": 1}
@@ -97,7 +97,7 @@ def test_a_file_is_read_and_a_source_that_does_not_hold_gets_a_better_one(
     empty.upload(("bridge.md", SOURCE.encode()))
     page = open_page(empty)
     page.get_by_role("link", name="Check", exact=True).click()
-    choose(page, "Papers")
+    choose(page, "My documents")
     (tmp_path / "draft.docx").write_bytes(make_docx())
     text = page.get_by_label("Text to check")
     page.get_by_label("Open a file").set_input_files(tmp_path / "draft.docx")

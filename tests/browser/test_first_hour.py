@@ -44,7 +44,7 @@ def test_the_first_hour(empty: DocuMind, open_page: OpenPage) -> None:
         ("orchard.md", "text/markdown", ORCHARD.encode()),
     )
     expect(page.get_by_role("region", name="Uploads", exact=True)).to_contain_text("2 files added")
-    expect(page.get_by_test_id("scope")).to_have_text("Asking Papers")
+    expect(page.get_by_test_id("scope")).to_have_text("Asking My documents")
 
     ask(page, ENGINEER)
     first = page.get_by_role("article", name=ENGINEER)
@@ -73,7 +73,9 @@ def test_the_first_hour(empty: DocuMind, open_page: OpenPage) -> None:
     assert "#/ask/" in address
     page.reload()
     expect(page.get_by_role("article", name=PEARS)).to_contain_text("sixty kinds")
-    expect(page.get_by_test_id("scope")).to_contain_text("Asking Papers, only The Orchard Notes")
+    expect(page.get_by_test_id("scope")).to_contain_text(
+        "Asking My documents, only The Orchard Notes"
+    )
     expect(page.get_by_role("button", name=re.compile("^Options"))).to_have_text(
         "Options · Comparison"
     )
@@ -95,7 +97,7 @@ def test_a_visitor_sees_the_library_with_their_own_documents(
     empty.load_samples()
     empty.upload(("orchard.md", ORCHARD.encode()))
     page = open_page(empty)
-    expect(page.get_by_test_id("scope")).to_have_text("Asking Papers")
+    expect(page.get_by_test_id("scope")).to_have_text("Asking My documents")
     expect(page.get_by_role("list", name="Documents", exact=True)).to_contain_text(
         "The Orchard Notes"
     )
@@ -103,7 +105,7 @@ def test_a_visitor_sees_the_library_with_their_own_documents(
 
 def test_an_answer_has_an_address_that_opens_it(filled: DocuMind, open_page: OpenPage) -> None:
     page = open_page(filled, height=600)
-    choose(page, "Papers")
+    choose(page, "My documents")
     for question in (ENGINEER, LENS, PEARS):
         ask(page, question)
     page.get_by_role("article", name=LENS).get_by_role("button", name="Copy answer").click()
@@ -152,7 +154,7 @@ def test_a_long_list_says_how_many_there_are(
     )
     empty.bulk_index(source)
     page = open_page(empty)
-    choose(page, "Papers")
+    choose(page, "My documents")
     documents = page.get_by_role("region", name="Documents", exact=True)
     expect(documents).to_contain_text("216 documents")
     expect(documents).not_to_contain_text("and more")

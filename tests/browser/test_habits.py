@@ -25,7 +25,7 @@ def test_on_a_phone_back_closes_what_was_opened(filled: DocuMind, open_page: Ope
     page = open_page(filled, width=390, height=844)
     box = page.get_by_label("Question", exact=True)
     show_pane(page, "Documents")
-    choose(page, "Papers")
+    choose(page, "My documents")
     page.reload()
     panes = page.get_by_role("navigation", name="Panes")
     expect(panes.get_by_role("button", name="Documents")).to_have_attribute("aria-current", "true")
@@ -55,7 +55,7 @@ def test_a_search_a_draft_and_a_document_survive_a_reload(
     filled: DocuMind, open_page: OpenPage
 ) -> None:
     page = open_page(filled)
-    choose(page, "Papers")
+    choose(page, "My documents")
     go(page, "Search")
     page.get_by_label("Search", exact=True).fill("pears")
     page.get_by_role("listitem").first.get_by_role("button", name="Open").click()
@@ -94,7 +94,7 @@ def test_conversations_are_found_pinned_and_shared_by_tabs(
     filled: DocuMind, open_page: OpenPage
 ) -> None:
     page = open_page(filled)
-    choose(page, "Papers")
+    choose(page, "My documents")
     ask(page, ENGINEER)
     page.get_by_role("button", name="Pin this answer").click()
     other = page.context.new_page()
@@ -123,7 +123,7 @@ def test_a_rating_takes_a_comment_and_inspect_lists_the_answer(
     filled: DocuMind, open_page: OpenPage
 ) -> None:
     page = open_page(filled)
-    choose(page, "Papers")
+    choose(page, "My documents")
     ask(page, ENGINEER)
     page.get_by_role("button", name="Good answer").click()
     page.get_by_label("Comment").fill("The name is right.")
@@ -140,7 +140,7 @@ def test_several_documents_are_deleted_brought_back_corrected_and_downloaded(
     filled: DocuMind, open_page: OpenPage
 ) -> None:
     page = open_page(filled)
-    choose(page, "Papers")
+    choose(page, "My documents")
     documents = page.get_by_role("list", name="Documents", exact=True)
     expect(documents.get_by_role("listitem")).to_have_count(2)
     for box in page.get_by_role("checkbox").all():
@@ -170,7 +170,7 @@ def test_documents_move_to_the_other_library_with_what_was_said_of_them(
     filled.upload(("report-2023.md", b"# Report\n\nThe quay was mended in spring."))
     filled.upload(("report-2024.md", b"# Report\n\nThe crane was painted in autumn."))
     page = open_page(filled)
-    choose(page, "Papers")
+    choose(page, "My documents")
     documents = page.get_by_role("list", name="Documents", exact=True)
     # one title, two files: the file tells them apart
     old = documents.get_by_role("listitem").filter(has_text="report-2023.md")
@@ -197,7 +197,7 @@ def test_tags_narrow_the_list_the_search_and_the_next_question(
     filled: DocuMind, open_page: OpenPage
 ) -> None:
     page = open_page(filled)
-    choose(page, "Papers")
+    choose(page, "My documents")
     documents = page.get_by_role("list", name="Documents", exact=True)
     orchard = documents.get_by_role("listitem").filter(has_text="Orchard")
     orchard.hover()
@@ -220,7 +220,7 @@ def test_tags_narrow_the_list_the_search_and_the_next_question(
     page.get_by_role("button", name="Untick").click()
     filters.get_by_role("button", name="#fruit").click()
     expect(documents.get_by_role("listitem")).to_have_count(1)
-    expect(page.get_by_test_id("scope")).to_have_text("Asking Papers, only #fruit")
+    expect(page.get_by_test_id("scope")).to_have_text("Asking My documents, only #fruit")
     ask(page, ENGINEER)
     expect(page.get_by_role("article", name=ENGINEER)).not_to_contain_text("Ilse Tarrow")
     filters.get_by_role("button", name="Edit tags and filters").click()
@@ -261,7 +261,7 @@ def test_the_list_stays_while_one_looks_for_a_document(
     empty.bulk_index(source)
     empty.cancel_next("backfill")
     page = open_page(empty)
-    choose(page, "Papers")
+    choose(page, "My documents")
     documents = page.get_by_role("list", name="Documents", exact=True)
     expect(documents.get_by_role("listitem").first).to_be_visible()
     scroller = page.get_by_test_id("document-list")
@@ -318,7 +318,7 @@ def test_an_answer_is_written_again_by_another_model(tmp_path: Path, open_page: 
 
 def test_a_changed_question_is_a_branch_in_every_tab(filled: DocuMind, open_page: OpenPage) -> None:
     page = open_page(filled)
-    choose(page, "Papers")
+    choose(page, "My documents")
     ask(page, ENGINEER)
     ask(page, PEARS)
     page.get_by_role("button", name="Edit the question").first.click()
@@ -423,7 +423,7 @@ def test_settings_count_at_once_and_in_the_next_tab(filled: DocuMind, open_page:
     other = page.context.new_page()
     other.goto(filled.base)
     expect(other.get_by_role("button", name=re.compile("^Options"))).to_contain_text("Comparison")
-    expect(other.get_by_test_id("scope")).to_have_text("Asking Papers and Public")
+    expect(other.get_by_test_id("scope")).to_have_text("Asking My documents and Public")
 
 
 def test_a_synced_folder_shows_its_state(
@@ -431,7 +431,7 @@ def test_a_synced_folder_shows_its_state(
 ) -> None:
     page = open_page(filled)
     state = page.get_by_text("1 synced folder")
-    expect(page.get_by_role("region", name="Documents")).to_contain_text("Papers")
+    expect(page.get_by_role("region", name="Documents")).to_contain_text("My documents")
     expect(state).to_have_count(0)
     folder = tmp_path / "harbour notes"
     folder.mkdir()
@@ -481,7 +481,7 @@ def test_what_grows_under_an_answer_leaves_its_end_in_sight(
 ) -> None:
     page = open_page(filled, width=390, height=844)
     show_pane(page, "Documents")
-    choose(page, "Papers")
+    choose(page, "My documents")
     show_pane(page, "Chat")
     for question in (ENGINEER, PEARS, LENS):
         ask(page, question)

@@ -47,7 +47,7 @@ def test_a_model_that_writes_payloads_gets_text(tmp_path: Path, open_page: OpenP
     ):
         server.upload(("lighthouse.pdf", lighthouse_pdf()))
         page = open_page(server)
-        choose(page, "Papers")
+        choose(page, "My documents")
         for first in range(0, len(PAYLOADS), 10):
             double.say("\n\n".join(("Ilse Tarrow designed it [1].", *PAYLOADS[first : first + 10])))
             ask(page, f"{ENGINEER} Draft {first}.")
@@ -80,7 +80,7 @@ def test_documents_full_of_payloads_are_read_as_text(empty: DocuMind, open_page:
     )
     empty.upload(("ledger.txt", text.encode()), ("ledger.md", text.encode()))
     page = open_page(empty)
-    choose(page, "Papers")
+    choose(page, "My documents")
     ask(page, "What does the harbour ledger say in its entries?")
     while page.get_by_role("button", name="Whole passage").count():  # a click renames it
         page.get_by_role("button", name="Whole passage").first.click()
@@ -139,7 +139,7 @@ def test_a_document_with_a_malformed_address_is_shown_without_a_link(
     source.write_text(json.dumps(row) + "\n", "utf-8")
     empty.bulk_index(source)
     page = open_page(empty)
-    choose(page, "Papers")
+    choose(page, "My documents")
     ask(page, DUSK)
     card = page.get_by_role("article", name="Source 1: Condor")
     expect(card).to_contain_text("green rain")
@@ -169,7 +169,7 @@ def test_a_source_that_cannot_be_shown_leaves_the_rest_of_the_page(
         route.fulfill(response=reply, body=body)
 
     page.route("**/api/v1/**", spoil)
-    choose(page, "Papers")
+    choose(page, "My documents")
     ask(page, DUSK)
     sources = page.get_by_role("region", name="Source list")
     expect(sources.get_by_role("alert")).to_contain_text("Source 1 cannot be shown.")

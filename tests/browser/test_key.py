@@ -36,7 +36,7 @@ def test_the_page_asks_for_the_key_and_uses_it_everywhere(
         expect(page.get_by_role("region", name="Uploads", exact=True)).to_contain_text(
             "Indexed: 3 pages"
         )
-        choose(page, "Papers")
+        choose(page, "My documents")
         ask(page, LENS)
         page.get_by_role("button", name="Citation 1", exact=True).first.click()
         page.get_by_role("button", name="Open document").first.click()

@@ -21,7 +21,7 @@ def _focused(page: Page) -> str:
 
 def test_ask_follow_read_and_return_by_keys(filled: DocuMind, open_page: OpenPage) -> None:
     page = open_page(filled)
-    choose(page, "Papers")
+    choose(page, "My documents")
     page.keyboard.press("Escape")
     page.evaluate("document.activeElement?.blur()")
     page.keyboard.press("/")
@@ -73,7 +73,7 @@ def test_tab_alone_reaches_documents_question_and_sources(
     filled: DocuMind, open_page: OpenPage
 ) -> None:
     page = open_page(filled)
-    choose(page, "Papers")
+    choose(page, "My documents")
     box = page.get_by_label("Question", exact=True)
     box.fill(LENS)
     box.press("Enter")
@@ -91,7 +91,7 @@ def test_tab_alone_reaches_documents_question_and_sources(
 
 def test_a_document_is_ticked_with_the_space_bar(filled: DocuMind, open_page: OpenPage) -> None:
     page = open_page(filled)
-    choose(page, "Papers")
+    choose(page, "My documents")
     page.get_by_role("checkbox", name="Ask only The Orchard Notes").focus()
     page.keyboard.press("Space")
     expect(page.get_by_test_id("scope")).to_contain_text("only The Orchard Notes")

@@ -44,7 +44,7 @@ def test_the_first_key_closes_the_server_and_the_last_one_opens_it(
         new.get_by_role("button", name="Make a key").click()
         table = page.get_by_role("table", name="Keys")
         expect(table.get_by_role("row", name="reader")).to_contain_text("read")
-        expect(table.get_by_role("row", name="reader")).to_contain_text("Papers")
+        expect(table.get_by_role("row", name="reader")).to_contain_text("My documents")
         expect(page.get_by_test_id("made-key")).not_to_have_text(first)
         second = page.get_by_test_id("made-key").inner_text()
         limited = requests.get(

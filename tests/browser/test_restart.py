@@ -19,7 +19,7 @@ def test_away_and_back_without_a_reload(tmp_path: Path, open_page: OpenPage) -> 
         server.upload(("lighthouse.pdf", lighthouse_pdf()))
         page = open_page(server)
         page.evaluate("window.stayed = true")
-        choose(page, "Papers")
+        choose(page, "My documents")
         ask(page, ENGINEER)
         server.stop()
         away = page.get_by_role("alert").filter(
@@ -47,7 +47,7 @@ def test_a_reload_in_mid_answer_keeps_the_question(tmp_path: Path, open_page: Op
     with double, DocuMind(tmp_path / "data", OLLAMA_BASE_URL=double.url, **settings) as server:
         server.upload(("lighthouse.pdf", lighthouse_pdf()))
         page = open_page(server)
-        choose(page, "Papers")
+        choose(page, "My documents")
         box = page.get_by_label("Question", exact=True)
         box.fill(ENGINEER)
         box.press("Enter")

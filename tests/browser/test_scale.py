@@ -49,7 +49,7 @@ def test_ten_thousand_documents_stay_light(
     empty.bulk_index(voyages)
     empty.cancel_next("backfill")  # the page is looked at, not what two cores do beside it
     page = open_page(empty)
-    choose(page, "Papers")
+    choose(page, "My documents")
     documents = page.get_by_role("list", name="Documents", exact=True)
     expect(documents).to_contain_text("Voyage number")
     scroller = page.get_by_test_id("document-list")

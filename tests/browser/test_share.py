@@ -23,7 +23,7 @@ def test_an_answer_is_read_by_its_link_until_it_is_revoked(
         page = open_page(server)
         page.get_by_role("dialog", name="API key").get_by_label("API key", exact=True).fill(KEY)
         page.keyboard.press("Enter")
-        choose(page, "Papers")
+        choose(page, "My documents")
         ask(page, ENGINEER)
         page.get_by_role("button", name="Copy answer").click()
         page.get_by_role("menuitem", name="Share by link").click()

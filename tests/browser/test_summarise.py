@@ -15,7 +15,7 @@ from tests.browser.views import choose, show_pane
 def test_a_document_is_summarised_by_its_button(empty: DocuMind, open_page: OpenPage) -> None:
     empty.upload(("lighthouse.pdf", lighthouse_pdf()), ("orchard.md", ORCHARD.encode()))
     page = open_page(empty)
-    choose(page, "Papers")
+    choose(page, "My documents")
     documents = page.get_by_role("region", name="Documents", exact=True)
     row = documents.get_by_role("listitem").filter(has_text="Lighthouse")
     row.hover()

@@ -56,12 +56,12 @@ def views(question: str) -> dict[str, View]:
 
     def documents(page: Page) -> None:
         show_pane(page, "Documents")
-        choose(page, "Papers")
+        choose(page, "My documents")
         page.get_by_role("checkbox").first.check()
 
     def answer(page: Page) -> None:
         show_pane(page, "Documents")
-        choose(page, "Papers")
+        choose(page, "My documents")
         show_pane(page, "Chat")
         ask(page, question)
 
@@ -83,13 +83,13 @@ def views(question: str) -> dict[str, View]:
 
     def search(page: Page) -> None:
         go(page, "Search")
-        choose(page, "Papers")
+        choose(page, "My documents")
         page.get_by_label("Search", exact=True).fill(question)
         expect(page.get_by_role("listitem").first).to_be_visible()
 
     def check(page: Page) -> None:
         go(page, "Check")
-        choose(page, "Papers")
+        choose(page, "My documents")
         page.get_by_label("Text to check").fill(f"# A draft\n\n{CHECKED}")
         page.get_by_role("button", name="Check", exact=True).click()
         expect(page.get_by_role("region", name="Checked text")).to_be_visible()

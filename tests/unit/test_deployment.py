@@ -42,6 +42,42 @@ def test_the_image_installs_only_what_the_lock_names() -> None:
     assert any('--require-hashes -r "requirements-${extra}.lock"' in line for line in installs)
 
 
+def test_the_image_can_be_built_with_every_extra() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    environment = next(one for one in stages(DOCKERFILE) if one.name == "environment")
+    copied = {
+        word for one in environment.instructions if one.name == "COPY" for word in one.words()
+    }
+    locked = {
+        extra
+        for extra in project["optional-dependencies"]
+        if (ROOT / f"requirements-{extra}.lock").exists()
+    }
+    assert "ocr" in locked
+    assert {f"requirements-{extra}.lock" for extra in locked - {"dev"}} <= copied
+
+
+def test_the_image_has_tesseract_where_the_extra_is_ocr(tmp_path: Path) -> None:
+    last = stages(DOCKERFILE)[-1].instructions
+    assert any(one.name == "ARG" and one.text.startswith("EXTRAS") for one in last)
+    (install,) = (one.text for one in last if one.name == "RUN" and "apt-get" in one.text)
+    said = tmp_path / "apt-get"
+    said.write_text(f"#!/bin/sh\necho $* >> {tmp_path}/said\n")
+    said.chmod(0o755)
+    shown = install.replace("rm -rf", "echo")
+    for extras, installed in (("", False), ("bulk otel", False), ("ocr", True), ("bulk ocr", True)):
+        (tmp_path / "said").unlink(missing_ok=True)
+        env = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "EXTRAS": extras}
+        subprocess.run(["sh", "-ec", shown], env=env, check=True, capture_output=True)
+        assert (tmp_path / "said").exists() is installed, extras
+        if installed:
+            assert "tesseract-ocr" in (tmp_path / "said").read_text()
+
+
+def test_api_port_moves_the_published_port() -> None:
+    assert SERVICES["documind"]["ports"] == ["127.0.0.1:${API_PORT:-8001}:8001"]
+
+
 def test_what_the_dockerfile_copies_exists() -> None:
     for line in re.findall(r"^COPY (?!--from)(.*)$", DOCKERFILE, re.MULTILINE):
         for source in line.split()[:-1]:

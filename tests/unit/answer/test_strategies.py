@@ -303,8 +303,10 @@ def test_fused_searches_ignore_fallback_when_one_found_something() -> None:
     result = fused([Retrieval((real,)), fell_back], 5)
     assert (result.hits[0].passage, len(result.hits), result.fallback) == (real.passage, 1, False)
     assert [notice.code for notice in result.notices] == ["vectors_missing"]
-    only_weak = fused([fell_back, fell_back], 5)
+    other = replace(weak, passage=passage("z", key="z"))
+    only_weak = fused([fell_back, replace(fell_back, hits=(other,))], 5)
     assert only_weak.fallback
+    assert len(only_weak.hits) == 1, "FALLBACK_TOP_N holds for all searches together"
     assert [notice.code for notice in only_weak.notices] == ["fallback_used", "vectors_missing"]
 
 

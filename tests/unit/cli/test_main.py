@@ -33,7 +33,7 @@ def commands(
     for name, command in group.commands.items():
         if hasattr(command, "commands"):
             yield from commands(command, (*path, name))
-        else:
+        elif not command.hidden:  # another name of one that is shown
             yield (*path, name), command
 
 
@@ -77,6 +77,17 @@ def test_every_command_has_a_row_in_the_docs(path: tuple[str, ...]) -> None:
     assert any(row.startswith((f"| `documind {name}`", f"| `documind {name} ")) for row in rows), (
         f"docs/cli.md lacks {name!r}"
     )
+
+
+def test_add_is_ingest_and_a_command_that_is_not_there_names_the_nearest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("ingest", "add"):
+        assert run(monkeypatch, name, str(tmp_path / "nothing.md")) == 2
+        assert "there is no file or folder" in capsys.readouterr().err
+    for mistyped, nearest in (("ad", "add"), ("serch", "search"), ("lst", "list")):
+        assert run(monkeypatch, mistyped) == 2
+        assert f"Did you mean '{nearest}'" in capsys.readouterr().err
 
 
 def test_every_option_says_what_it_does() -> None:

@@ -136,6 +136,8 @@ def test_a_busy_host_is_not_away(double: OllamaDouble, watch: OllamaWatch, clock
     clock.now += 25.5
     away = watch.status()
     assert not away.reachable
+    assert known.busy is False
+    assert busy.busy is away.busy is True
     assert "is busy: no answer for 32 s" in choose_generator(AUTO, watch).reason
     clock.now += 29
     assert watch.status() is away, "asking costs a second"

@@ -43,6 +43,9 @@ def test_a_misspelt_word_is_matched(shelf: StockedLibrary, asked: str, searched:
         "model x13ab",
         "the sea",
         "Who is Zarathustra?",
+        "What is RoLla?",
+        "what is vAlley2vec or VALEY?",
+        "Who is the king of Watar?",  # no passage writes water as a name
         "",
         "\u65e5\u672c",
         "C++ * ?",

@@ -60,13 +60,14 @@ export const libraries = queryOptions({
   staleTime: 2000,
 });
 
-export function documents(library: Library, q: string, tag: readonly string[] = []) {
+/** The documents of libraries, one library after the other. */
+export function documents(libraries: readonly Library[], q: string, tag: readonly string[] = []) {
   return infiniteQueryOptions({
-    queryKey: ["documents", library, q, tag],
-    queryFn: ({ pageParam, signal }) =>
-      get<DocumentPage>("api/v1/papers", { library, q, tag, cursor: pageParam, limit: PAGE_SIZE }, signal),
-    initialPageParam: "",
-    getNextPageParam: (last) => last.next_cursor,
+    queryKey: ["documents", libraries, q, tag],
+    queryFn: ({ pageParam: { at, cursor }, signal }) =>
+      get<DocumentPage>("api/v1/papers", { library: libraries[at], q, tag, cursor, limit: PAGE_SIZE }, signal),
+    initialPageParam: { at: 0, cursor: "" },
+    getNextPageParam: ({ next_cursor: cursor }, _, { at }) => (cursor !== null ? { at, cursor } : at + 1 < libraries.length ? { at: at + 1, cursor: "" } : null),
     staleTime: 5000,
     // While vectors are on their way the counts move; long lists are left alone.
     refetchInterval: (query) => {

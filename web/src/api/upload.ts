@@ -3,7 +3,7 @@ import { keyRefused } from "@/api/key";
 import type { IngestResponse, Library } from "@/api/types";
 
 /**
- * Send one file and wait until it is found by search (`wait=text`; vectors follow by themselves).
+ * Send one file; `wait` says until when: `false` until the server holds it, `text` until it is found by search (vectors follow by themselves).
  *
  * XMLHttpRequest, because fetch does not tell how much of a body is on its way. `onSent` gets the share in [0, 1].
  */
@@ -11,6 +11,7 @@ export function uploadFile(
   file: File,
   library: Library,
   sourceKey: string | null,
+  wait: "false" | "text",
   onSent: (share: number) => void,
   signal: AbortSignal,
 ): Promise<IngestResponse> {
@@ -20,7 +21,7 @@ export function uploadFile(
   if (sourceKey !== null) form.append("source_key", sourceKey);
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
-    request.open("POST", address("api/v1/ingest", { wait: "text" }));
+    request.open("POST", address("api/v1/ingest", { wait }));
     for (const [name, value] of Object.entries(authorization())) request.setRequestHeader(name, value);
     request.upload.addEventListener("progress", (event) => {
       if (event.lengthComputable) onSent(event.loaded / event.total);

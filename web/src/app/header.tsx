@@ -20,7 +20,7 @@ const NAME = "DocuMind";
 /** How many of them a narrow page shows; the others stand behind "More", whose place the one that is looked at takes. */
 const ALWAYS = 3;
 
-const TAB = "flex items-center border-b-2 px-1 text-sm sm:px-2.5";
+const TAB = "flex items-center border-b-2 px-1 text-xs sm:px-2.5 sm:text-sm";
 const CURRENT = "border-accent font-semibold text-ink";
 const OTHER = "border-transparent text-muted hover:text-ink";
 
@@ -89,17 +89,15 @@ export function Header({ away, onHelp }: { away: boolean; onHelp: () => void }) 
 function InUse({ away }: { away: boolean }) {
   const { data } = useQuery(health);
   const { generator, embedder } = modelsInUse(data);
-  const state = away ? t("Server away") : generator === null ? t("Starting") : answeredBy(generator);
+  const slow = generator?.startsWith("extractive") === true && data?.hosts.some((host) => host.busy) === true;
+  const state = away ? t("Server away") : generator === null ? t("Starting") : slow ? t("Quotes, the model is slow") : answeredBy(generator);
   const why = data?.generator_why ? ` (${data.generator_why})` : "";
   const title = generator === null ? state : t("{state}: answers by {generator}, search by meaning with {embedder}", { state, generator: `${generator}${why}`, embedder: embedder ?? t("nothing yet") });
   return (
-    <a href={hrefOf("settings")} className="flex min-h-7 min-w-2 shrink-[999] items-center gap-1.5 rounded-sm text-xs text-muted hover:text-ink" title={title}>
+    <a href={hrefOf("settings")} className="flex min-h-7 min-w-12 shrink-[999] items-center gap-1.5 rounded-sm text-xs text-muted hover:text-ink" title={title}>
       <span className={cx("size-2 shrink-0 rounded-full", away ? "bg-bad" : generator === null ? "bg-warn" : "bg-good")} aria-hidden="true" />
       <span className="truncate max-sm:hidden">{state}</span>
-      {/* Where the words have no room they fall below the line and out of sight: never "Q…". */}
-      <span className="flex h-4 min-w-0 flex-wrap justify-end overflow-hidden leading-4 before:h-4 before:content-[''] sm:hidden">
-        <span className="max-w-24 shrink-0 truncate">{state.split(",")[0]}</span>
-      </span>
+      <span className="max-w-24 truncate sm:hidden">{state.split(",")[0]}</span>
     </a>
   );
 }

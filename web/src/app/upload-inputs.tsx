@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState, type RefObject } from "react";
-import { useUploads } from "@/hooks/use-uploads";
+import { inTab, useUploads } from "@/hooks/use-uploads";
 import { uploadLibrary, useWorkspace } from "@/hooks/use-workspace";
 import { droppedFiles, pickedFiles } from "@/lib/dropped-files";
 import { LIBRARY_NAMES } from "@/lib/format";
@@ -21,7 +21,8 @@ const FOLDER = { webkitdirectory: "" };
 
 /** The file inputs, in the page on every view, and the sheet that catches a drop anywhere. */
 export function UploadInputs({ files, folder }: UploadInputs) {
-  const { add } = useUploads();
+  const { add, uploads } = useUploads();
+  const unsent = uploads.some(inTab);
   const workspace = useWorkspace();
   const [over, setOver] = useState(false);
   useEffect(() => {
@@ -58,6 +59,12 @@ export function UploadInputs({ files, folder }: UploadInputs) {
       window.removeEventListener("drop", drop);
     };
   }, [add]);
+  useEffect(() => {
+    if (!unsent) return;
+    const warn = (event: BeforeUnloadEvent): void => event.preventDefault();
+    window.addEventListener("beforeunload", warn);
+    return () => window.removeEventListener("beforeunload", warn);
+  }, [unsent]);
   const onChange = (input: HTMLInputElement): void => {
     add(pickedFiles(input.files));
     // The same file can be chosen again after it failed.

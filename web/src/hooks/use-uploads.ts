@@ -1,8 +1,9 @@
 import { useQueryClient, type QueryClient } from "@tanstack/react-query";
 import { createContext, useContext, useMemo } from "react";
-import { ApiError, Unreachable } from "@/api/http";
+import { ApiError, call, get, Unreachable } from "@/api/http";
+import { finished } from "@/api/queries";
 import { uploadFile } from "@/api/upload";
-import type { IngestOutcome, Library } from "@/api/types";
+import type { IngestOutcome, JobRecord, Library } from "@/api/types";
 import { useStore } from "@/hooks/use-store";
 import { uploadLibrary, workspaceActions, type Workspace } from "@/hooks/use-workspace";
 import type { PickedFile } from "@/lib/dropped-files";
@@ -10,7 +11,8 @@ import { localId } from "@/lib/local-id";
 import { Store } from "@/lib/store";
 import { tabs } from "@/lib/tabs";
 
-export type UploadState = "waiting" | "sending" | "reading" | "done" | "failed" | "stopped";
+/** Up to `sending` the tab holds the file; from `accepted` on the server does, also without the tab. */
+export type UploadState = "waiting" | "sending" | "accepted" | "reading" | "done" | "failed" | "stopped";
 
 /** One file on its way into a library. */
 export interface Upload {
@@ -33,16 +35,33 @@ interface Queued {
   library: Library;
 }
 
-/** Two at a time: one is parsed while the next is on its way. */
+/** Requests at a time that send files. */
 const AT_ONCE = 2;
+/** Between two looks at the jobs of accepted files. */
+const LOOK_EVERY_MS = 800;
+/** Jobs that one look asks for at most, oldest first: the server reads files in the order in which they came. */
+const LOOKED_AT = 4;
 
-/** The queue of files; each is its own request, so that one bad file fails alone and can be tried again. */
+/** Whether closing the tab would lose the file. */
+export function inTab({ state }: Upload): boolean {
+  return state === "waiting" || state === "sending";
+}
+
+/** Whether it is still on its way into the library. */
+export function moving(upload: Upload): boolean {
+  return inTab(upload) || upload.state === "accepted" || upload.state === "reading";
+}
+
+/** Hands files over to the server, which queues them; each is its own request, so that one bad file fails alone and can be tried again. */
 export class UploadQueue {
   readonly store = new Store<readonly Upload[]>([]);
   readonly #workspace: Store<Workspace>;
   readonly #waiting: Queued[] = [];
   readonly #files = new Map<string, Queued>();
   readonly #running = new Map<string, AbortController>();
+  /** The jobs of what the server holds and has not read, oldest first, by upload. */
+  readonly #accepted = new Map<string, string>();
+  #looking = false;
 
   constructor(workspace: Store<Workspace>) {
     this.#workspace = workspace;
@@ -72,6 +91,14 @@ export class UploadQueue {
 
   stop(id: string): void {
     this.#running.get(id)?.abort();
+    const jobId = this.#accepted.get(id);
+    if (jobId !== undefined) {
+      call<JobRecord>("DELETE", `api/v1/jobs/${encodeURIComponent(jobId)}`).then(
+        (record) => this.#settle(id, progress(record)),
+        (error: unknown) => this.#change(id, { reason: reasonOf(error) }),
+      );
+      return;
+    }
     const at = this.#waiting.findIndex((item) => item.id === id);
     if (at >= 0) this.#waiting.splice(at, 1);
     this.#change(id, { state: "stopped", reason: null });
@@ -79,7 +106,7 @@ export class UploadQueue {
 
   /** Take what is finished off the list. */
   clear(): void {
-    this.store.set((list) => list.filter((u) => u.state === "waiting" || u.state === "sending" || u.state === "reading"));
+    this.store.set((list) => list.filter(moving));
   }
 
   #pump(client: QueryClient): void {
@@ -95,20 +122,57 @@ export class UploadQueue {
     this.#running.set(item.id, controller);
     this.#change(item.id, { state: "sending" });
     try {
-      const onSent = (sent: number): void => this.#change(item.id, { sent, state: sent >= 1 ? "reading" : "sending" });
-      const reply = await uploadFile(item.picked.file, item.library, item.picked.path, onSent, controller.signal);
-      const outcome = reply.documents[0] ?? null;
-      const failed = outcome === null || outcome.status === "failed";
-      this.#change(item.id, { state: failed ? "failed" : "done", outcome, jobId: reply.job_id, reason: outcome?.reason ?? null, retryable: !FOR_GOOD.has(outcome?.code ?? ""), sent: 1 });
-      if (!failed) this.#files.delete(item.id);
+      const onSent = (sent: number): void => this.#change(item.id, { sent });
+      const { job_id: jobId } = await uploadFile(item.picked.file, item.library, item.picked.path, "false", onSent, controller.signal);
+      this.#change(item.id, { state: "accepted", jobId, sent: 1 });
+      this.#accepted.set(item.id, jobId);
+      if (!this.#looking) void this.#look(client);
     } catch (error) {
       if (!controller.signal.aborted) this.#change(item.id, { state: "failed", reason: reasonOf(error), retryable: !(error instanceof ApiError && FOR_GOOD.has(error.problem.code)) });
     } finally {
       this.#running.delete(item.id);
       this.#pump(client);
+    }
+  }
+
+  /** Look at the oldest accepted files until none is left. */
+  async #look(client: QueryClient): Promise<void> {
+    this.#looking = true;
+    for (; this.#accepted.size > 0; await new Promise((wake) => setTimeout(wake, LOOK_EVERY_MS))) {
+      let unread = 0;
+      let changed = false;
+      for (const [id, jobId] of [...this.#accepted]) {
+        if (unread === LOOKED_AT) break;
+        const read = await this.#lookAt(id, jobId);
+        changed ||= read;
+        unread += read ? 0 : 1;
+      }
+      if (!changed) continue;
       tabs.tell(null);
       for (const key of ["documents", "libraries", "suggestions"]) void client.invalidateQueries({ queryKey: [key] });
     }
+    this.#looking = false;
+  }
+
+  /** Tell where a file's job is; returns whether the file is read, or never will be. */
+  async #lookAt(id: string, jobId: string): Promise<boolean> {
+    let change: Partial<Upload>;
+    try {
+      change = progress(await get<JobRecord>(`api/v1/jobs/${encodeURIComponent(jobId)}`));
+    } catch (error) {
+      // A server that is away goes on with the file when it is back; a job that it does not know never ends.
+      if (!(error instanceof ApiError) || error.problem.retryable) return false;
+      change = { state: "failed", reason: reasonOf(error) };
+    }
+    return this.#settle(id, change);
+  }
+
+  #settle(id: string, change: Partial<Upload>): boolean {
+    this.#change(id, change);
+    if (change.state === "accepted" || change.state === "reading") return false;
+    this.#accepted.delete(id);
+    if (change.state === "done") this.#files.delete(id);
+    return true;
   }
 
   #change(id: string, change: Partial<Upload>): void {
@@ -120,6 +184,20 @@ const blank: Upload = { id: "", name: "", library: "papers", state: "waiting", s
 
 /** Codes of refusals that the file itself is the reason for. */
 const FOR_GOOD = new Set(["unsupported_type", "encrypted", "no_text_layer", "unreadable", "too_large", "invalid_input"]);
+
+/** Where an accepted file is, by its job: vectors may still follow when its text is found. */
+function progress(record: JobRecord): Partial<Upload> {
+  const outcome = (record.result?.["documents"] as IngestOutcome[] | undefined)?.[0] ?? null;
+  if (outcome !== null) {
+    const failed = outcome.status === "failed";
+    return { state: failed ? "failed" : "done", outcome, reason: outcome.reason ?? null, retryable: !FOR_GOOD.has(outcome.code ?? "") };
+  }
+  if (record.state === "cancelled") return { state: "stopped", reason: null };
+  const error = record.result?.["error"] as { code: string; detail: string } | undefined;
+  const reason = error?.detail ?? record.errors.at(-1) ?? null;
+  if (finished(record)) return { state: "failed", reason, retryable: !FOR_GOOD.has(error?.code ?? "") };
+  return { state: record.state === "running" ? "reading" : "accepted", reason };
+}
 
 function reasonOf(error: unknown): string {
   if (error instanceof ApiError || error instanceof Unreachable) return error.message;

@@ -14,10 +14,10 @@ export function pageWord(page: number): string {
 }
 
 /** The libraries by the names that the page gives them. */
-export const LIBRARY_NAMES = { papers: "Papers", public: "Public", all: "Papers and Public" } as const satisfies Record<Scope, Message>;
+export const LIBRARY_NAMES = { papers: "My documents", public: "Public", all: "My documents and Public" } as const satisfies Record<Scope, Message>;
 
 /** The same as a choice. */
-export const LIBRARIES: Record<Scope, Message> = { papers: "Papers", public: "Public", all: "All" };
+export const LIBRARIES: Record<Scope, Message> = { papers: "My documents", public: "Public", all: "All" };
 
 /** The kinds of answer; the set is the contract's, so that a missing or unknown name does not compile. */
 export const MODE_NAMES: Record<Mode, Message> = {
@@ -165,7 +165,7 @@ const SECTIONS: Record<string, Message> = {
   results: "results",
 };
 
-/** Where a passage is from: "sample · Yao et al., 2023 · p. 7 · results · Papers". */
+/** Where a passage is from: "sample · Yao et al., 2023 · p. 7 · results · My documents". */
 export function placeWords({ sample, authors, year, page, section, library }: Pick<SourceRecord, "sample" | "authors" | "year" | "page" | "section" | "library">): string {
   const kind = SECTIONS[section];
   return [sample ? t("sample") : "", byline(authors, year), page === null ? "" : pageWord(page), section === "body" ? "" : kind === undefined ? section : t(kind), t(LIBRARY_NAMES[library])].filter(Boolean).join(" · ");

@@ -12,11 +12,11 @@ import { otherLibrary } from "./move";
 import { DocumentRow, ROW_HEIGHT } from "./document-row";
 
 interface Props {
-  library: Library;
+  libraries: readonly Library[];
   query: string;
   /** Kinds to show; empty shows all. */
   types: ReadonlySet<string>;
-  /** How many documents of these kinds the library has; null while it is not known. */
+  /** How many documents of these kinds the libraries have; null while it is not known. */
   total: number | null;
   onSummarise: (document: DocumentRecord) => void;
   onDelete: (documents: readonly ScopedDocument[]) => void;
@@ -24,13 +24,13 @@ interface Props {
   onMove: (documents: readonly ScopedDocument[]) => void;
 }
 
-/** The documents of a library; only the rows in sight are in the page, further ones load as they come near. */
-export function DocumentList({ library, query, types, total, onSummarise, onDelete, onEdit, onMove }: Props) {
+/** The documents of libraries; only the rows in sight are in the page, further ones load as they come near. */
+export function DocumentList({ libraries, query, types, total, onSummarise, onDelete, onEdit, onMove }: Props) {
   // What was found last stays until the next is there: the list neither blanks nor jumps while one types.
   const { scope, toggle, scopeTo, filter, read } = useWorkspace();
   const saved = useQuery(collections).data?.collections;
   // The server lists the documents of the tags; what else narrows the list is seen here.
-  const list = useInfiniteQuery({ ...documents(library, query, wantedTags(filter, saved ?? [])), placeholderData: keepPreviousData });
+  const list = useInfiniteQuery({ ...documents(libraries, query, wantedTags(filter, saved ?? [])), placeholderData: keepPreviousData });
   const loaded = useMemo(() => {
     const all = list.data?.pages.flatMap((page) => page.documents) ?? [];
     return types.size === 0 && !narrows(filter) ? all : all.filter((d) => (types.size === 0 || types.has(d.type)) && allows(d, filter, saved ?? []));
@@ -61,7 +61,9 @@ export function DocumentList({ library, query, types, total, onSummarise, onDele
   const filtered = query !== "" || types.size > 0 || narrows(filter);
   const chunks = loaded.reduce((sum, d) => sum + d.chunks, 0);
   const getting = chunks === 0 ? 1 : loaded.reduce((sum, d) => sum + d.embedded, 0) / chunks;
-  const ticked = scope.filter((d) => d.library === library);
+  const ticked = scope.filter((d) => libraries.includes(d.library));
+  const from = ticked[0]?.library;
+  const together = ticked.every((d) => d.library === from);
   return (
     <>
       <div className="flex min-h-7 flex-wrap items-center justify-between gap-x-2 px-3 py-1 text-2xs text-muted">
@@ -69,15 +71,15 @@ export function DocumentList({ library, query, types, total, onSummarise, onDele
         {ticked.length > 0 ? (
           <span className="flex flex-wrap gap-x-3">
             <Do what={t("Edit")} onClick={() => onEdit(ticked)} />
-            <Do what={t("Move to {library}", { library: t(LIBRARY_NAMES[otherLibrary(library)]) })} onClick={() => onMove(ticked)} />
+            {from !== undefined && together && <Do what={t("Move to {library}", { library: t(LIBRARY_NAMES[otherLibrary(from)]) })} onClick={() => onMove(ticked)} />}
             <Do what={t("Delete")} onClick={() => onDelete(ticked)} />
-            <Do what={t("Untick")} onClick={() => scopeTo(scope.filter((d) => d.library !== library))} />
+            <Do what={t("Untick")} onClick={() => scopeTo(scope.filter((d) => !libraries.includes(d.library)))} />
           </span>
         ) : (
-          filtered && loaded.length > 0 && <Do what={t("Tick these")} onClick={() => scopeTo(loaded.slice(0, MOST_TICKS).map(({ doc_id, title }) => ({ doc_id, title, library })))} />
+          filtered && loaded.length > 0 && <Do what={t("Tick these")} onClick={() => scopeTo(loaded.slice(0, MOST_TICKS).map(({ doc_id, library, title }) => ({ doc_id, title, library })))} />
         )}
       </div>
-      <div ref={scroller} className="min-h-0 flex-1 overflow-y-auto" data-testid="document-list">
+      <div ref={scroller} className="min-h-32 flex-1 overflow-y-auto" data-testid="document-list">
         {list.isPending && <div className="px-3"><Skeleton lines={6} /></div>}
         {list.isError && list.data === undefined && <div className="p-3"><Failure error={list.error} onRetry={() => void list.refetch()} /></div>}
         {list.isSuccess && loaded.length === 0 && !hasNextPage && (
@@ -95,9 +97,10 @@ export function DocumentList({ library, query, types, total, onSummarise, onDele
               );
             }
             return (
-              <div key={document.doc_id} role="listitem" aria-setsize={hasNextPage ? -1 : loaded.length} aria-posinset={row.index + 1} className="absolute inset-x-0 top-0" style={place}>
+              <div key={`${document.library}/${document.doc_id}`} role="listitem" aria-setsize={hasNextPage ? -1 : loaded.length} aria-posinset={row.index + 1} className="absolute inset-x-0 top-0" style={place}>
                 <DocumentRow
                   document={document}
+                  placed={libraries.length > 1}
                   namesake={namesakes.has(document.title)}
                   ticked={scope.some((d) => same(d, document))}
                   onTick={() => toggle({ doc_id: document.doc_id, library: document.library, title: document.title })}

@@ -12,6 +12,8 @@ export const ROW_HEIGHT = 50;
 
 interface Props {
   document: DocumentRecord;
+  /** The row says in which library it is. */
+  placed: boolean;
   /** Another document has the same title: the file tells them apart. */
   namesake: boolean;
   ticked: boolean;
@@ -23,8 +25,9 @@ interface Props {
   onMove: () => void;
 }
 
-export function DocumentRow({ document, namesake, ticked, onTick, onOpen, onSummarise, onDelete, onEdit, onMove }: Props) {
+export function DocumentRow({ document, placed, namesake, ticked, onTick, onOpen, onSummarise, onDelete, onEdit, onMove }: Props) {
   const details = [
+    placed ? t(LIBRARY_NAMES[document.library]) : "",
     document.sample ? t("sample") : "",
     namesake ? document.filename : document.type,
     byline(document.authors, document.year),

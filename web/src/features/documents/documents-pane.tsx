@@ -1,5 +1,5 @@
-import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
+import { useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMemo, useState } from "react";
 import { call, get } from "@/api/http";
 import { libraries } from "@/api/queries";
 import type { CollectionStats, DocumentRecord, Library, Scope } from "@/api/types";
@@ -13,7 +13,7 @@ import { useDebounced } from "@/hooks/use-debounced";
 import { GRACE_S, useDeletion, type Deletion } from "@/hooks/use-deletion";
 import { same, type ScopedDocument, uploadLibrary, useWorkspace } from "@/hooks/use-workspace";
 import { samplesIn } from "@/lib/first-steps";
-import { count, LIBRARY_NAMES, optionsOf } from "@/lib/format";
+import { count, LIBRARY_NAMES } from "@/lib/format";
 import { t, tx } from "@/lib/language";
 import { EditDialog } from "./edit-dialog";
 import { LinkForm } from "./link-form";
@@ -24,15 +24,25 @@ import { SamplesLine } from "./samples-line";
 import { SyncedFolders } from "./synced-folders";
 import { UploadList } from "./upload-list";
 
+const EVERY: readonly Library[] = ["papers", "public"];
+
+/** How many documents of each kind libraries have together; null until all have told. */
+function summed(stats: readonly { data: CollectionStats | undefined }[]): Record<string, number> | null {
+  const sums: Record<string, number> = {};
+  for (const { data } of stats) {
+    if (data === undefined) return null;
+    for (const [type, n] of Object.entries(data.by_type)) sums[type] = (sums[type] ?? 0) + n;
+  }
+  return sums;
+}
+
 /** Left pane: which library, its documents, and the ways to add to it. */
 export function DocumentsPane({ onPickFiles, onPickFolder }: { onPickFiles: () => void; onPickFolder: () => void }) {
   const workspace = useWorkspace();
   const [query, setQuery] = useState("");
   const [types, setTypes] = useState<ReadonlySet<string>>(new Set());
   const [edited, setEdited] = useState<readonly ScopedDocument[]>([]);
-  const [listed, setListed] = useState<Library>("papers");
   const rested = useDebounced(query.trim());
-  const shown = workspace.library === "all" ? listed : workspace.library;
   const deletion = useDocumentDeletion();
   const moving = useMove();
   const chat = useChat();
@@ -41,35 +51,36 @@ export function DocumentsPane({ onPickFiles, onPickFolder }: { onPickFiles: () =
     workspace.showPane("chat");
   };
   const all = useQuery(libraries);
-  const stats = useQuery({
-    queryKey: ["documents", "stats", shown],
-    queryFn: ({ signal }) => get<CollectionStats>("api/v1/collection/stats", { library: shown }, signal),
+  const shown = useMemo(() => (workspace.library === "all" ? EVERY : [workspace.library]), [workspace.library]);
+  const byType = useQueries({
+    queries: shown.map((library) => ({
+      queryKey: ["documents", "stats", library],
+      queryFn: ({ signal }: { signal: AbortSignal }) => get<CollectionStats>("api/v1/collection/stats", { library }, signal),
+    })),
+    combine: summed,
   });
   const total = (library: Library): number => all.data?.libraries.find((l) => l.library === library)?.documents ?? 0;
   const choose = (library: Scope): void => {
     workspace.choose(library);
     setTypes(new Set());
   };
-  const kinds = Object.entries(stats.data?.by_type ?? {}).sort((a, b) => b[1] - a[1]);
+  const kinds = Object.entries(byType ?? {}).sort((a, b) => b[1] - a[1]);
   const chosen = types.size === 0 ? kinds : kinds.filter(([type]) => types.has(type));
-  const listedTotal = stats.data === undefined ? null : chosen.reduce((sum, [, n]) => sum + n, 0);
+  const listedTotal = byType === null ? null : chosen.reduce((sum, [, n]) => sum + n, 0);
   return (
-    <section aria-label={t("Documents")} className="flex h-full min-h-0 flex-col border-r border-line bg-paper">
+    <section aria-label={t("Documents")} className="flex h-full min-h-0 flex-col overflow-y-auto border-r border-line bg-paper">
       <div className="flex flex-col gap-2 border-b border-line p-3">
         <Segmented
           label={t("Library")}
           value={workspace.library}
           onValue={choose}
           options={[
-            { value: "papers", label: <Counted name={t("Papers")} n={total("papers")} />, title: t("Your own documents") },
+            { value: "papers", label: <Counted name={t("My documents")} n={total("papers")} />, title: t("Your own documents") },
             { value: "public", label: <Counted name={t("Public")} n={total("public")} />, title: t("Encyclopedia text") },
             { value: "all", label: t("All"), title: t("Both libraries") },
           ]}
         />
         <SearchInput id="find-document" label={t("Find a document")} placeholder={t("Find a document")} value={query} onValue={setQuery} />
-        {workspace.library === "all" && (
-          <Segmented label={t("Listed library")} value={listed} onValue={setListed} options={optionsOf({ papers: "Papers", public: "Public" })} />
-        )}
         {kinds.length > 1 && (
           <div role="group" aria-label={t("Types")} className="flex flex-wrap gap-1">
             {kinds.map(([type, n]) => (
@@ -91,7 +102,7 @@ export function DocumentsPane({ onPickFiles, onPickFolder }: { onPickFiles: () =
       <SamplesLine samples={samplesIn(all.data?.libraries ?? [])} />
       <UndoBanners title={deletion.undoable === null ? null : (deletion.undoable.length === 1 ? deletion.undoable[0]?.title : t("{n} documents", { n: deletion.undoable.length })) ?? null} error={deletion.error} onUndo={deletion.undo} onDismiss={deletion.dismiss} />
       <MoveBanner moving={moving} />
-      <DocumentList key={shown} library={shown} query={rested} types={types} total={listedTotal} onSummarise={summarise} onDelete={deletion.remove} onEdit={setEdited} onMove={moving.mutate} />
+      <DocumentList key={workspace.library} libraries={shown} query={rested} types={types} total={listedTotal} onSummarise={summarise} onDelete={deletion.remove} onEdit={setEdited} onMove={moving.mutate} />
       {edited.length > 0 && <EditDialog documents={edited} onClose={() => setEdited([])} />}
       <div className="mt-auto flex flex-col gap-2 border-t border-line p-3">
         <div className="rounded-md border border-dashed border-line-strong px-3 py-2 text-center text-xs text-muted">

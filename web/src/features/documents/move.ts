@@ -21,7 +21,7 @@ async function move({ doc_id, library, title }: ScopedDocument): Promise<void> {
   if (await isThere(source_key, to)) throw new Error(t("{library} has a document “{name}” already.", { library: t(LIBRARY_NAMES[to]), name: source_key }));
   const original = await (await send(`api/v1/documents/${encodeURIComponent(doc_id)}/file`, {}, { library })).blob();
   const file = new File([original], filename.split("/").at(-1) ?? filename);
-  const outcome = (await uploadFile(file, to, source_key, () => undefined, new AbortController().signal)).documents[0];
+  const outcome = (await uploadFile(file, to, source_key, "text", () => undefined, new AbortController().signal)).documents[0];
   if (outcome?.doc_id == null) throw new Error(outcome?.reason ?? t("It failed without a reason"));
   await call("PATCH", pathOf(outcome.doc_id), { title, authors, ...(year === null ? {} : { year }), tags, metadata }, { library: to });
   await call("DELETE", pathOf(doc_id), undefined, { library, grace_s: GRACE_S });

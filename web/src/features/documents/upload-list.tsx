@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { job } from "@/api/queries";
 import { IconButton } from "@/components/ui/button";
 import { Meter } from "@/components/ui/meter";
-import { type Upload, useUploads } from "@/hooks/use-uploads";
+import { moving, type Upload, useUploads } from "@/hooks/use-uploads";
 import { sentence } from "@/lib/format";
 import { t } from "@/lib/language";
 import { problemWords } from "@/lib/server-words";
@@ -14,14 +14,14 @@ const SHOWN = 40;
 export function UploadList() {
   const { uploads, retry, stop, clear } = useUploads();
   if (uploads.length === 0) return null;
-  const active = uploads.filter((u) => u.state === "waiting" || u.state === "sending" || u.state === "reading");
+  const active = uploads.filter(moving);
   const failed = uploads.filter((u) => u.state === "failed");
   // Failures first, then what moves, then what is done: the list is cut at the end.
   const ordered = [...failed, ...active, ...uploads.filter((u) => u.state === "done" || u.state === "stopped")];
   const added = uploads.filter((u) => u.state === "done").length;
   const settled = uploads.length - active.length;
   return (
-    <section aria-label={t("Uploads")} className="border-b border-line px-3 py-2">
+    <section aria-label={t("Uploads")} className="flex max-h-[30%] min-h-24 flex-col border-b border-line px-3 py-2">
       <div className="flex items-center justify-between gap-2 text-2xs text-muted">
         <span role="status">
           {active.length > 0 ? t("{done} of {n} files", { done: settled, n: uploads.length }) : t("{n} files added", { n: added })}
@@ -34,7 +34,7 @@ export function UploadList() {
         )}
       </div>
       {active.length > 0 && uploads.length > 1 && <Meter value={settled / uploads.length} label={t("Uploads")} className="mt-1" />}
-      <ul className="mt-1 max-h-[40vh] overflow-y-auto">
+      <ul className="mt-1 min-h-0 overflow-y-auto">
         {ordered.slice(0, SHOWN).map((upload) => (
           <UploadRow key={upload.id} upload={upload} onRetry={() => retry(upload.id)} onStop={() => stop(upload.id)} />
         ))}
@@ -45,21 +45,21 @@ export function UploadList() {
 }
 
 function UploadRow({ upload, onRetry, onStop }: { upload: Upload; onRetry: () => void; onStop: () => void }) {
-  const moving = upload.state === "waiting" || upload.state === "sending" || upload.state === "reading";
+  const inWork = moving(upload);
   return (
     <li className="flex items-start gap-1.5 py-1">
       <div className="min-w-0 flex-1">
         <p className="truncate text-xs" title={upload.name}>
           {upload.name}
         </p>
-        {moving && <Meter value={upload.state === "reading" ? null : upload.sent} label={t("Upload of {name}", { name: upload.name })} className="my-1" />}
+        {inWork && <Meter value={upload.state === "reading" ? null : upload.sent} label={t("Upload of {name}", { name: upload.name })} className="my-1" />}
         <p className={upload.state === "failed" ? "text-2xs [overflow-wrap:anywhere] text-bad" : "text-2xs text-muted"} title={upload.reason ?? undefined}>{describe(upload)}</p>
         {upload.state === "done" && upload.outcome?.reason != null && (
           <p className="text-2xs [overflow-wrap:anywhere] text-warn">{sentence(upload.outcome.reason)}</p>
         )}
         {upload.state === "done" && upload.jobId !== null && <VectorProgress jobId={upload.jobId} />}
       </div>
-      {moving && <IconButton icon="close" label={t("Stop {name}", { name: upload.name })} onClick={onStop} className="size-6" />}
+      {inWork && <IconButton icon="close" label={t("Stop {name}", { name: upload.name })} onClick={onStop} className="size-6" />}
       {((upload.state === "failed" && upload.retryable) || upload.state === "stopped") && (
         <IconButton icon="retry" label={t("Try {name} again", { name: upload.name })} onClick={onRetry} className="size-6" />
       )}
@@ -73,6 +73,8 @@ function describe(upload: Upload): string {
       return t("Waiting");
     case "sending":
       return t("Sending");
+    case "accepted":
+      return upload.reason === null ? t("With the server, which reads it in its turn") : sentence(upload.reason);
     case "reading":
       return t("Reading and indexing");
     case "stopped":

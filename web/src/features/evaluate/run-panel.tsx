@@ -68,7 +68,7 @@ export function RunPanel() {
           <Select
             label={t("Library of the run")}
             value={library}
-            options={optionsOf({ papers: "Papers", public: "Public" })}
+            options={optionsOf({ papers: "My documents", public: "Public" })}
             onValue={setLibrary}
           />
         )}
