@@ -46,8 +46,9 @@ class DirectParser:
                 " split it and send the parts"
             )
         if (not parsed.text or parsed.text.isspace()) and not (parsed.unread or words):
+            seen = f" ({'; '.join(parsed.warnings)})" if parsed.warnings else ""
             raise Unreadable(
-                f"{filename!r} holds no readable text; check that it is the right file"
+                f"{filename!r} holds no readable text{seen}; check that it is the right file"
             )
         return parsed
 

@@ -163,7 +163,7 @@ class _Reader:
         self.is_struck = False
         self.hidden = 0
         """Characters that are left out because nobody sees them."""
-        self._styles = styles
+        self.styles = styles
         self._aside: list[Block] = []
         """Blocks of boxes and pictures that hang on the paragraph that is read."""
         self._counts: dict[str, Counter[int]] = {}
@@ -206,14 +206,14 @@ class _Reader:
         if node.tag == f"{_TEXT}h":
             yield Block("heading", text, level=whole(node.get(f"{_TEXT}outline-level"), 1))
         else:
-            if "Title" in (name, self._styles.get(name, _PLAIN).parent):
+            if "Title" in (name, self.styles.get(name, _PLAIN).parent):
                 self.title = self.title or " ".join(text.split()) or None
             yield Block("paragraph", text)
         yield from aside
 
     def _list(self, node: etree._Element, style: str, depth: int) -> Iterator[Block]:
         own = node.get(f"{_TEXT}style-name") or style
-        levels = self._styles.get(own, _PLAIN).levels
+        levels = self.styles.get(own, _PLAIN).levels
         before, form, behind, first = levels.get(depth, ("", "", "", 1))
         counts = self._counts.setdefault(own, Counter())
         is_numbered_on = node.get(f"{_TEXT}continue-numbering") == "true"
@@ -283,7 +283,7 @@ class _Reader:
         if tag == f"{_DRAW}frame":
             self._frame(node)
             return ""
-        style = self._styles.get(node.get(f"{_TEXT}style-name") or "", _PLAIN)
+        style = self.styles.get(node.get(f"{_TEXT}style-name") or "", _PLAIN)
         text = self._text(node)
         if style.is_hidden:
             self.hidden += len("".join(text.split()))
@@ -420,7 +420,11 @@ def _sheet(
         is_hidden = row.get(f"{_TABLE}visibility") in ("collapse", "filter")
         for cell in row.iterchildren(f"{_TABLE}table-cell", f"{_TABLE}covered-table-cell"):
             width = min(_times(cell, "columns-repeated"), _MOST_COLUMNS - column)
-            if text := _shown(cell, reader):
+            style = reader.styles.get(cell.get(f"{_TABLE}style-name") or "", _PLAIN)
+            text = _shown(cell, reader)
+            if text and style.is_struck:
+                unread["struck-through cells"] += 1
+            elif text:
                 held.update(dict.fromkeys(range(column, column + width), text))
                 down, across = (_times(cell, f"{what}-spanned") for what in ("rows", "columns"))
                 if down > 1 or across > 1:
