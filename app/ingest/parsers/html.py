@@ -456,8 +456,10 @@ class _Reader:
             image = node.css_first("img[alt]")
             return f" {formula(image.attributes.get('alt') or '')} " if image else None
         if tag == "img":
-            is_formula = _FORMULA_IMAGE.search(attributes.get("class") or "")
-            return f" {formula(attributes.get('alt') or '')} " if is_formula else ""
+            return _shown_in(node)
+        if tag == "abbr" and (meaning := (attributes.get("title") or "").strip()):
+            short = node.text().strip()
+            return short if meaning in short else f"{short} ({meaning})"
         if tag == "script":  # of MathJax
             return f" {formula(node.text())} "
         if tag == "input":
@@ -542,6 +544,15 @@ def _marks_note(link: LexborNode) -> bool:
     said = f"{link.attributes.get('epub:type') or ''} {link.attributes.get('role') or ''}"
     is_reference = not {"noteref", "doc-noteref"}.isdisjoint(said.split())
     return is_reference and len(link.text().strip()) <= _LONGEST_REFERENCE
+
+
+def _shown_in(image: LexborNode) -> str:
+    """Return the formula of a picture, or what a picture of a figure shows."""
+    said = image.attributes.get("alt") or ""
+    if _FORMULA_IMAGE.search(image.attributes.get("class") or ""):
+        return f" {formula(said)} "
+    figure = next((above for above in _above(image) if above.tag == "figure"), None)
+    return f" {said} " if figure is not None and said not in figure.text() else ""
 
 
 def _is_hidden(attributes: Mapping[str, str | None]) -> bool:

@@ -174,3 +174,25 @@ def test_xml_that_bends_its_rules_is_read(source: str, text: str) -> None:
 def test_a_mislabelled_encoding_of_xml() -> None:
     source = '<?xml version="1.0" encoding="UTF-8"?><note><p>Fläche: 12 m²</p></note>'
     assert "Fläche: 12 m²" in _text(source.encode("latin-1"), "note.xml")
+
+
+def test_rich_text_keeps_powers_and_leaves_out_what_is_struck() -> None:
+    source = (
+        r"{\rtf1\ansi Mass {\strike 900} 5 10{\super 12} kg, {\f0\super 2}H{\sub 2}O,"
+        r" 340 m{\super 3}.\par}"
+    )
+    parsed = _read(source, "mass.rtf")
+    assert "10^12 kg" in parsed.text
+    assert "H2O, 340 m\u00b3." in parsed.text
+    assert "900" not in parsed.text
+    assert parsed.warnings == ("struck-through text is left out",)
+
+
+def test_what_a_picture_shows_and_a_short_name_means() -> None:
+    page = (
+        '<figure><img alt="Two dark loaves"><figcaption>Rye bread</figcaption></figure>'
+        '<p>By the <abbr title="Senn Bakers Guild">SBG</abbr> <img alt="logo"></p>'
+    )
+    assert _text(page, "bread.html") == (
+        "Two dark loaves\n\nRye bread\n\nBy the SBG (Senn Bakers Guild)"
+    )
