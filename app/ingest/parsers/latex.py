@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from pylatexenc import latex2text, latexwalker
@@ -147,7 +147,7 @@ def _expanded(body: str, defined: list[tuple[str, str, str]]) -> str:
             count, text = macros[found[1]]
             given, end = _arguments(body, found.end(), count)
             if len(given) == count:
-                filled = _PLACE.sub(lambda one, of=given: _at(of, int(one[1]) - 1), text)
+                filled = _PLACE.sub(partial(_argument, given), text)
                 parts += [body[at : found.start()], filled]
                 at = end if count else end + 2 * body.startswith("{}", end)
         if not parts or sum(map(len, parts)) > most:
@@ -165,8 +165,9 @@ def _arguments(tex: str, at: int, count: int) -> tuple[list[str], int]:
     return given, at
 
 
-def _at(given: list[str], place: int) -> str:
-    return given[place] if 0 <= place < len(given) else ""
+def _argument(given: list[str], place: re.Match[str]) -> str:
+    at = int(place[1]) - 1
+    return given[at] if 0 <= at < len(given) else ""
 
 
 def _without_comments(source: str, codes: list[str]) -> str:
