@@ -11,6 +11,7 @@ from app.core.forms import AS_JSON, WITHIN
 from app.core.labels import NO_LABELS, Labels, Value
 from app.core.links import WebLink
 from app.core.normalisation import clean_name
+from app.core.text import words
 from app.core.vocabulary import FloatArray, Library
 
 
@@ -298,6 +299,12 @@ class DeleteResult:
     """Copies that no deletion and no purge can remove."""
 
 
+def searched_names(titles: str, filename: str) -> str:
+    """Return titles, and below them the name of a file that says more than they do."""
+    said = set(words(filename.rpartition(".")[0] or filename)).difference(words(titles))
+    return f"{titles}\n{filename}" if said else titles
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """A live document."""
@@ -342,6 +349,11 @@ class Document:
     def titles(self) -> str:
         """Return everything that the document is called, as a question may call it."""
         return f"{self.title}\n{self.other_titles}" if self.other_titles else self.title
+
+    @property
+    def names(self) -> str:
+        """Return its titles and the name of its file, as a search may name it."""
+        return searched_names(self.titles, self.filename)
 
 
 @dataclass(frozen=True, slots=True)

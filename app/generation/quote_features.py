@@ -491,7 +491,7 @@ def _missing_in(
     held = {
         token
         for passage in passages
-        for token in tokenise(f"{passage.document.titles}\n{passage.chunk.text}", language)
+        for token in tokenise(f"{passage.document.names}\n{passage.chunk.text}", language)
     }
     return tuple(name for name in named if not held.issuperset(tokenise(name, language)))
 
@@ -610,7 +610,7 @@ def _said(best: Candidate, found: Sequence[Candidate], chosen: Sequence[Candidat
         for one in found
         if one.item.n == best.item.n and abs(one.ordinal - best.ordinal) <= 1
     ]
-    above = (passage.document.titles, passage.chunk.section)
+    above = (passage.document.names, passage.chunk.section)
     belongs = [one.above for one in (best, *chosen)]
     return ReadPassage.of_text("\n".join([*above, *belongs, *near, *(c.text for c in chosen)]))
 

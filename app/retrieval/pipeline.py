@@ -26,6 +26,7 @@ from app.retrieval.reading import Reading, band, closeness_of, confidence, loose
 from app.retrieval.request import Retrieval, RetrievalOptions, SearchRequest
 from app.retrieval.reranking import LateInteraction, Reranking
 from app.retrieval.search import Floats, Ints, pool_size, slots
+from app.retrieval.wording import as_written, named_files, quotes
 from app.storage.catalog.documents import Catalog
 from app.storage.vectors.library import DenseVectorIndex
 from app.storage.words.port import LibraryWords
@@ -132,11 +133,22 @@ class Retriever:
         request = replace(request, fusion=fusion)
         request, vector, code, unknown = self._embedded(request, trace)
         with self._catalog.moment():
-            pool = self._pool(request, vector, code, unknown, k, trace)
+            for narrowed in self._narrowed(request, asked):
+                pool = self._pool(narrowed, vector, code, unknown, k, trace)
+                found = self._found(narrowed, fusion, pool, k, trace)
+                if found.hits:
+                    break
             # Only the model tells a misspelt word from one that the library lacks.
             text = request.text if code else asked
-            found = self._found(request, fusion, pool, k, trace)
             return replace(found, text=text, searched=request.text)
+
+    def _narrowed(self, request: SearchRequest, asked: str) -> list[SearchRequest]:
+        """Return the request within the files that the question names, if any, then as it is."""
+        if request.library is not Library.PAPERS or request.filters.doc_ids:
+            return [request]
+        if not (named := named_files(asked, request.library, self._catalog)):
+            return [request]
+        return [replace(request, filters=replace(request.filters, doc_ids=named)), request]
 
     def _found(
         self, request: SearchRequest, fusion: Fusion, pool: Pool, k: int, trace: Trace
@@ -224,7 +236,9 @@ class Retriever:
         encoder = late.encoder if late is not None and known else None
         code = encoder.encode_question(request.text) if encoder else None
         spelt_right = code.common_stems if code else frozenset[str]()
-        text = matched_text(request.text, request.library, self.lexical, self._catalog, spelt_right)
+        library, catalog = request.library, self._catalog
+        text = matched_text(request.text, library, self.lexical, catalog, spelt_right)
+        text = as_written(text, library, self.lexical, catalog)
         if text == request.text:
             return request, code
         return replace(request, text=text), encoder.encode_question(text) if encoder else None
@@ -241,7 +255,7 @@ class Retriever:
         More if a later step reorders them.
         """
         options = self._options
-        if fusion == "dense":
+        if fusion == "dense" or quotes(request.text):
             return n
         if self._reranking.arm(request) != "none" or self._reranking.keyword_weight(
             request.library, fusion

@@ -78,7 +78,7 @@ def read(
     """
     language = passage.document.language or DEFAULT
     tokens, title = (
-        tokenise(text, language) for text in (passage.chunk.text, passage.document.titles)
+        tokenise(text, language) for text in (passage.chunk.text, passage.document.names)
     )
     words = words.stemmed_in(language)
     distinct = frozenset(tokens)

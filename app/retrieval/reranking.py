@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,13 +14,22 @@ from app.core.dates import LAST_DAY, dates_in
 from app.core.errors import InvalidInput
 from app.core.languages import DEFAULT
 from app.core.ports import PassageEncoder, Reranker
-from app.core.text import identifiers
-from app.core.types import STATE_DIMENSION, Fusion, Library, PassageCode, QuestionCode, Rerank
+from app.core.text import identifiers, tokenise, words
+from app.core.types import (
+    STATE_DIMENSION,
+    Fusion,
+    Library,
+    Passage,
+    PassageCode,
+    QuestionCode,
+    Rerank,
+)
 from app.core.vectors import max_sim
 from app.retrieval.legs import Pool
 from app.retrieval.reading import Reading
 from app.retrieval.request import RetrievalOptions, SearchRequest
 from app.retrieval.search import Floats, QuestionWords
+from app.retrieval.wording import quotes
 from app.storage.catalog.passage_codes import PassageCodeStore
 
 # Score passages by late interaction: best sentence, best token per word.
@@ -140,21 +150,48 @@ class Reranking:
                 readings, pool.code, pool.words.stemmed_in(DEFAULT), self._late.codes, self._options
             )
         readings.sort(key=lambda r: -r.score)
-        if named := _codes(request.text):
-            _put_first(readings, named)
+        _put_first(readings, _Named.by(request.text, pool.words))
         if arm == "cross_encoder" and self._reranker is not None and readings:
             _cross_encode(self._reranker, request.text, readings, self._options.cross_encoder_head)
 
 
-def _put_first(readings: list[Reading], named: AbstractSet[str]) -> None:
-    """Let no passage stand above one that has every code of the question; places keep scores."""
+class _Named(NamedTuple):
+    """What a question names word for word."""
+
+    codes: AbstractSet[str]
+    quotes: Sequence[str]
+    tokens: AbstractSet[str]
+    """All of its words, where they could be the name of a file."""
+
+    @classmethod
+    def by(cls, text: str, words: QuestionWords) -> _Named:
+        return cls(
+            _codes(text),
+            quotes(text),
+            set(words.weights) if len(words.weights) > 1 else frozenset(),
+        )
+
+    def lacking(self, passage: Passage) -> int:
+        """Return how many of its codes and quotes a passage lacks; its file's name is one more."""
+        document = passage.document
+        file = document.filename.rpartition(".")[0]
+        said = f"{file}\n{document.names}\n{passage.chunk.text}"
+        spoken = f" {' '.join(words(said))} " if self.quotes else ""
+        missing = sum(quote not in spoken for quote in self.quotes)
+        missing += len(self.codes - _codes(said)) if self.codes else 0
+        is_named = bool(self.tokens) and self.tokens <= set(
+            tokenise(file, document.language or DEFAULT)
+        )
+        return missing + (not is_named)
+
+
+def _put_first(readings: list[Reading], named: _Named) -> None:
+    """Let no passage stand above one that has more of what a question names.
+
+    Places keep scores.
+    """
     scores = [reading.score for reading in readings]
-
-    def lacks(reading: Reading) -> bool:
-        passage = reading.passage
-        return not named <= _codes(f"{passage.document.titles}\n{passage.chunk.text}")
-
-    readings.sort(key=lacks)
+    readings.sort(key=lambda reading: named.lacking(reading.passage))
     for reading, score in zip(readings, scores, strict=True):
         reading.score = score
 

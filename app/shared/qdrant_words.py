@@ -9,6 +9,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import lru_cache, partial
 from hashlib import blake2b
 
@@ -439,7 +440,17 @@ class QdrantWords(SharedWords):
         near = {token} | (one_edit_away(token) if edits else set())
         if edits > 1:
             near.update(self._known().near(token, edits))
-        held = [condition for field in (BODY, TITLE) for condition in held_in(field, sorted(near))]
+        return self._with_any(near, k)
+
+    def beginning(self, start: str, k: int) -> list[int]:
+        known = self._known()
+        begun = [one for one in (*known.titles, *known.bodies) if one.startswith(start)]
+        return self._with_any(set(begun[:MOST_TERMS]), k) if begun else []
+
+    def _with_any(self, tokens: AbstractSet[str], k: int) -> list[int]:
+        held = [
+            condition for field in (BODY, TITLE) for condition in held_in(field, sorted(tokens))
+        ]
         return self._engine.first_ids(self._name, models.Filter(should=held), k)
 
     def ids(self) -> list[int]:

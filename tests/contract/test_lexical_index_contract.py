@@ -139,6 +139,16 @@ def test_near_words_are_found(index: LibraryWords, token: str, edits: int, found
     assert len(index.near(PAPERS, token, edits, 1)) <= 1
 
 
+@pytest.mark.parametrize(
+    ("start", "found"), [("wint", {1, 3}), ("pengu", {2}), ("winter", {1, 3}), ("xx", set())]
+)
+def test_words_are_found_by_their_beginning(
+    index: LibraryWords, start: str, found: set[int]
+) -> None:
+    assert set(index.beginning(PAPERS, start, 10)) == found
+    assert len(index.beginning(PAPERS, start, 1)) <= 1
+
+
 def test_tantivy_is_the_textbook(store: IndexStore) -> None:
     """Lengths are stored in one byte, exact up to 40 tokens: on short texts the scores are equal."""
     for query in ("winter", "wind pier", "nothing in common", "the walruses of winter"):

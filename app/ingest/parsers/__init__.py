@@ -16,7 +16,7 @@ from app.ingest.parsers.sniffing import identify, pdf_start
 if TYPE_CHECKING:
     from app.ingest.ocr import Recognise
 
-READER_VERSION = "7"
+READER_VERSION = "8"
 """Of parsers, metadata and sections: another one makes something else of the same bytes, and a
 file sent again is read again."""
 
@@ -46,8 +46,9 @@ class DirectParser:
                 " split it and send the parts"
             )
         if (not parsed.text or parsed.text.isspace()) and not (parsed.unread or words):
+            seen = f" ({'; '.join(parsed.warnings)})" if parsed.warnings else ""
             raise Unreadable(
-                f"{filename!r} holds no readable text; check that it is the right file"
+                f"{filename!r} holds no readable text{seen}; check that it is the right file"
             )
         return parsed
 

@@ -26,6 +26,8 @@ _BLOCKS = frozenset(
     " figcaption figure footer form h1 h2 h3 h4 h5 h6 header hr html legend li main ol p pre"
     " section summary table tbody td tfoot th thead tr ul".split()
 )
+_PLAIN = frozenset({"p", "div", "section"})
+"""Blocks that say nothing of what they hold."""
 _LEVELS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
 _BUTTONS_ARE_TEXT = frozenset("h1 h2 h3 h4 h5 h6 summary dt legend".split())
 _LAYOUT = frozenset("table h1 h2 h3 h4 h5 h6".split())
@@ -314,6 +316,8 @@ class _Reader:
         self._lists: list[_List] = []
         self._item: tuple[str, int] | None = None
         self._term: str | None = None
+        self._is_value = False
+        """What comes next is the first block of a `dd`."""
 
     def blocks(self, roots: Iterable[LexborNode]) -> Iterator[Block]:
         for root in roots:
@@ -357,6 +361,7 @@ class _Reader:
                 self._open_list(node, tag)
             elif tag == "li":
                 self._item = self._mark_of(node), max(len(self._lists) - 1, 0)
+            self._is_value = tag == "dd" or (self._is_value and tag in _PLAIN)
             self._pre += tag == "pre"
             self._quotes += tag == "blockquote"
             self._heads += tag in _BUTTONS_ARE_TEXT
@@ -407,15 +412,19 @@ class _Reader:
         self._line.clear()
         self._marks.clear()
         if not text.strip():
+            self._is_value &= tag != "dd"
             return
         if not self._pre:
             text = "\n".join(line.strip() for line in text.split("\n")).strip()
         if self._term is not None:
             term, self._term = self._term, None
-            if tag == "dd" and _is_field(term, text):
+            is_value = self._is_value and not self._pre
+            if is_value and _is_field(term, text):
+                self._is_value = False
                 yield Block("field", text, mark=term)
                 return
             yield Block("paragraph", term)
+        self._is_value = False
         if tag in _LEVELS:
             yield Block("heading", text, level=_LEVELS[tag])
         elif tag == "dt":
@@ -447,8 +456,10 @@ class _Reader:
             image = node.css_first("img[alt]")
             return f" {formula(image.attributes.get('alt') or '')} " if image else None
         if tag == "img":
-            is_formula = _FORMULA_IMAGE.search(attributes.get("class") or "")
-            return f" {formula(attributes.get('alt') or '')} " if is_formula else ""
+            return _shown_in(node)
+        if tag == "abbr" and (meaning := (attributes.get("title") or "").strip()):
+            short = node.text().strip()
+            return short if meaning in short else f"{short} ({meaning})"
         if tag == "script":  # of MathJax
             return f" {formula(node.text())} "
         if tag == "input":
@@ -514,6 +525,8 @@ class _Reader:
             return True
         if not attributes:
             return False
+        if tag == "a" and _marks_note(node):
+            return True
         if _is_hidden(attributes):
             self.hidden += _letters(node)
             return True
@@ -524,6 +537,22 @@ class _Reader:
             or (tag not in ("body", "main", "article") and bool(_FRAME_CLASS.search(names)))
             or _is_line_numbers(node)
         )
+
+
+def _marks_note(link: LexborNode) -> bool:
+    """Return whether a link is the mark of a footnote (EPUB 3.3, DPUB-ARIA)."""
+    said = f"{link.attributes.get('epub:type') or ''} {link.attributes.get('role') or ''}"
+    is_reference = not {"noteref", "doc-noteref"}.isdisjoint(said.split())
+    return is_reference and len(link.text().strip()) <= _LONGEST_REFERENCE
+
+
+def _shown_in(image: LexborNode) -> str:
+    """Return the formula of a picture, or what a picture of a figure shows."""
+    said = image.attributes.get("alt") or ""
+    if _FORMULA_IMAGE.search(image.attributes.get("class") or ""):
+        return f" {formula(said)} "
+    figure = next((above for above in _above(image) if above.tag == "figure"), None)
+    return f" {said} " if figure is not None and said not in figure.text() else ""
 
 
 def _is_hidden(attributes: Mapping[str, str | None]) -> bool:

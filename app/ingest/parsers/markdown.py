@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from itertools import islice
@@ -32,6 +32,18 @@ _FRONT_MATTER = re.compile(
 )
 _WIKI_LINK = re.compile(r"!?\[\[(?:[^\[\]|\n`]{1,200}\|)?([^\[\]|\n`]{1,200})\]\]")
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_DIALECTS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
+    (re.compile(r"\A\[!([^\W\d_]+)\][+-]?[ \t]*"), lambda one: f"{one[1].capitalize()}: "),
+    (re.compile(r"\A\[([ xX])\](?=[ \t])"), lambda one: "\u2610" if one[1] == " " else "\u2612"),
+    (re.compile(r"\A([^\W\d_][\w /()-]{0,59}?)::(?=[ \t]+\S)"), lambda one: f"{one[1]}:"),
+    (re.compile(r"([\[(])([^\W\d_][\w -]{0,59})::(?=[ \t])"), lambda one: f"{one[1]}{one[2]}:"),
+    (re.compile(r"(?<![=\w])==(?=\S)([^=\n]{1,500})(?<=\S)==(?![=\w])"), lambda one: one[1]),
+    (re.compile(r"[ \t]\^(?=[\w-]*[^\W\d_])[A-Za-z0-9-]{3,}\Z"), lambda _: ""),
+)
+"""Marks of other dialects (Obsidian, GitHub): callouts, tasks, fields, marked text, names of
+blocks."""
+_ASIDE = re.compile(r"%%[^%\n]*%%")
+"""What Obsidian does not show."""
 _DEEPEST = 60
 """Of blocks within one another; markdown-it skips what is deeper."""
 _FULL_LINE = 50
@@ -107,7 +119,11 @@ def _prepared(token: Token) -> int:
         elif one.type == "image":
             one.type = "text"
         elif one.type == "text":
-            one.content = _WIKI_LINK.sub(r"\1", one.content)
+            asides = _ASIDE.findall(one.content)
+            hidden += sum(len("".join(aside.split())) for aside in asides)
+            one.content = _ASIDE.sub("", _WIKI_LINK.sub(r"\1", one.content))
+            for pattern, shown in _DIALECTS:
+                one.content = pattern.sub(shown, one.content)
         elif one.type == "softbreak" and length < _FULL_LINE:
             one.type = "hardbreak"
         length = length + len(one.content) if one.type in ("text", "code_inline") else length

@@ -1,4 +1,4 @@
-"""Read reStructuredText by docutils, whose HTML is read like a page, and AsciiDoc by its lines."""
+"""Read reStructuredText by docutils, whose HTML is read like a page, AsciiDoc and Org by lines."""
 
 from __future__ import annotations
 
@@ -166,7 +166,8 @@ _ASCIIDOC_BLOCK = re.compile(
 _ASCIIDOC_LINE = re.compile(
     r"(?P<level>={1,6}) +(?P<title>\S.*)|(?P<mark>[*-]{1,5}|\.{1,5}|\d{1,3}\.) +(?P<item>\S.*)"
     r"|(?P<unseen>//(?!/).*|\[[^\[\]]*\]|:[\w!-]+:.*|(?:image|include|toc)::.*|\+|[_=*]{4,}|--|)"
-    r"|\.(?P<caption>[^\s.].*)"
+    r"|\.(?P<caption>[^\s.].*)|(?P<label>(?!image|include|toc)\S(?:.{0,58}?\S)??):{2,4}"
+    r"(?:[ \t]+(?P<value>\S.*))?"
 )
 _ASCIIDOC_MARK = re.compile(r"(?<!\w)([*_`+]{1,2})(\S(?:[^\n*_`+]{0,200}\S)?)\1(?!\w)")
 _ASCIIDOC_LINK = re.compile(
@@ -208,13 +209,21 @@ def _asciidoc_rows(table: str) -> list[list[Cell]]:
 
 def _asciidoc_lines(source: str) -> Iterator[Block]:
     held: list[str] = []
+    label = ""
     for line in [*source.splitlines(), ""]:
         found = _ASCIIDOC_LINE.fullmatch(line.rstrip())
         if found is None:
             held.append(line.strip())
             continue
-        yield Block("paragraph", _without_marks("\n".join(held)))
-        held = []
+        if label and not held and found["unseen"] == "":
+            continue  # the value of a label may stand below a blank line
+        said = _without_marks("\n".join(held))
+        yield Block("field", said, mark=label) if label else Block("paragraph", said)
+        held, label = [], ""
+        if found["label"]:
+            label = _without_marks(found["label"])
+            held += [found["value"]] if found["value"] else []
+            continue
         text = _without_marks(found["title"] or found["item"] or found["caption"] or "")
         if found["title"]:
             yield Block("heading", text, level=len(found["level"]))
@@ -228,3 +237,104 @@ def _asciidoc_lines(source: str) -> Iterator[Block]:
 def _without_marks(text: str) -> str:
     text = _ASCIIDOC_LINK.sub(lambda found: found[1] or found[2], text)
     return _ASCIIDOC_MARK.sub(r"\2", text)
+
+
+# Org (https://orgmode.org/worg/org-syntax.html).
+
+_ORG_LINE = re.compile(
+    r"(?P<stars>\*{1,20})[ \t]+(?P<title>\S.*?)(?:[ \t]+(?P<tags>:[\w@#%:]+:))?"
+    r"|[ \t]*\|(?P<row>.*)"
+    r"|[ \t]*#\+(?P<key>[\w-]+):[ \t]*(?P<said>.*)"
+    r"|[ \t]*(?P<unseen>\#(?:[ \t].*)?|:(?:PROPERTIES|LOGBOOK|END):|-{5,}|)"
+    r"|[ \t]*:(?P<label>[\w-]+):[ \t]+(?P<value>\S.*)"
+    r"|[ \t]*(?P<planned>(?:(?:DEADLINE|SCHEDULED|CLOSED):[ \t]*[<\[][^<>\[\]]*[>\]][ \t]*)+)"
+    r"|(?P<indent>[ \t]*)(?P<mark>[-+]|\d{1,6}[.)])[ \t]+(?:(?P<term>\S.*?)[ \t]+::[ \t]+)?"
+    r"(?P<item>\S.*)"
+)
+_ORG_BLOCK = re.compile(
+    r"^[ \t]*#\+begin_(?P<kind>\w+)[^\n]*\n(?P<held>.*?)^[ \t]*#\+end_(?P=kind)[ \t]*$",
+    re.MULTILINE | re.DOTALL | re.IGNORECASE,
+)
+_ORG_CODE = frozenset({"src", "example", "export"})
+_ORG_PLAN = re.compile(r"([A-Z]+):[ \t]*[<\[]([^<>\[\]]*)[>\]]")
+_ORG_STAMP = re.compile(r"[<\[](\d{4}-\d\d-\d\d[^<>\[\]\n]{0,40})[>\]]")
+_ORG_LINK = re.compile(r"\[\[([^\[\]\n]{1,500})\](?:\[([^\[\]\n]{1,500})\])?\]")
+_ORG_MARK = re.compile(r"(?<![\w*/_=~+])([*/_=~])(\S(?:[^\n]{0,200}?\S)?)\1(?![\w*/_=~])")
+_ORG_RULE = re.compile(r"[-+| \t:]*")
+_INDENT = 2
+
+
+def parse_org(content: bytes, *_: object) -> ParsedDocument:
+    """Return Org with its headings, properties, dates, lists, tables and code."""
+    source, warnings = decode(content)
+    source = source.replace("\r\n", "\n").replace("\r", "\n")
+    said: dict[str, str] = {}
+    blocks: list[Block] = []
+    at = 0
+    for found in _ORG_BLOCK.finditer(source):
+        blocks += _org_lines(source[at : found.start()], said)
+        at = found.end()
+        kind, held = found["kind"].lower(), found["held"]
+        if kind in _ORG_CODE:
+            blocks.append(Block("code", held))
+        elif kind != "comment":
+            blocks.append(Block("quote", _org_text(held.strip())))
+    blocks += _org_lines(source[at:], said)
+    year = _YEAR.search(said.get("date", ""))
+    return write(
+        blocks,
+        "org",
+        title=said.get("title") or None,
+        authors=[said["author"]] if said.get("author") else [],
+        year=int(year[1]) if year else None,
+        warnings=warnings,
+    )
+
+
+def _org_lines(source: str, said: dict[str, str]) -> Iterator[Block]:
+    """Yield what lines say; settings of the file go into `said`."""
+    held: list[str] = []
+    rows: list[list[Cell]] = []
+    for line in [*source.split("\n"), ""]:
+        found = _ORG_LINE.fullmatch(line.rstrip())
+        if rows and (found is None or found["row"] is None):
+            yield Block("table", rows=rows)
+            rows = []
+        if found is None:
+            held.append(line.strip())
+            continue
+        yield Block("paragraph", _org_text("\n".join(held)))
+        held = []
+        if found["row"] is not None:
+            if not _ORG_RULE.fullmatch(found["row"]):
+                cells = found["row"].strip().removesuffix("|").split("|")
+                rows.append([Cell(_org_text(cell.strip())) for cell in cells])
+        elif found["key"]:
+            said.setdefault(found["key"].lower(), found["said"])
+        else:
+            yield from _org_block(found)
+
+
+def _org_block(found: re.Match[str]) -> Iterator[Block]:
+    if found["title"]:
+        yield Block("heading", _org_text(found["title"]), level=len(found["stars"]))
+    elif found["label"]:
+        yield Block("field", _org_text(found["value"]), mark=found["label"].capitalize())
+    elif found["planned"]:
+        for name, moment in _ORG_PLAN.findall(found["planned"]):
+            yield Block("field", moment, mark=name.capitalize())
+    elif found["item"]:
+        yield _org_item(found)
+
+
+def _org_item(found: re.Match[str]) -> Block:
+    text = _org_text(found["item"])
+    if found["term"]:
+        return Block("field", text, mark=_org_text(found["term"]))
+    mark = found["mark"] if found["mark"][0].isdigit() else "-"
+    return Block("item", text, mark=mark, level=len(found["indent"].expandtabs()) // _INDENT)
+
+
+def _org_text(text: str) -> str:
+    text = _ORG_LINK.sub(lambda found: found[2] or found[1], text)
+    return _ORG_MARK.sub(r"\2", _ORG_STAMP.sub(r"\1", text))

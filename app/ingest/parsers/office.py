@@ -10,10 +10,11 @@ import io
 import posixpath
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import zip_longest
 from types import MappingProxyType
+from typing import TypeVar
 
 from lxml import etree
 
@@ -60,10 +61,20 @@ def opened(content: bytes, filename: str, kind: str) -> Iterator[zipfile.ZipFile
         TooLarge: Unpacked it passes the limits of a zip bomb check.
         Unreadable: It is damaged.
     """
+    with damaged_as(filename, kind), zipfile.ZipFile(io.BytesIO(content)) as archive:
+        _check_sizes(archive.infolist(), filename)
+        yield archive
+
+
+@contextmanager
+def damaged_as(filename: str, kind: str) -> Iterator[None]:
+    """Translate what readers raise of a damaged file.
+
+    Raises:
+        Unreadable: It is damaged.
+    """
     try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            _check_sizes(archive.infolist(), filename)
-            yield archive
+        yield
     except (
         *(zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError),
         *(etree.XMLSyntaxError, KeyError, ValueError, RuntimeError),
@@ -168,6 +179,37 @@ class Package:
             for name in ("title", "creator")
         )
         return title, [name.strip() for name in author.split(";") if name.strip()]
+
+
+# The order in which shapes on a page are read.
+
+Box = tuple[float, float, float, float]
+"""Left, top, right and bottom of a shape, in any unit."""
+Shape = TypeVar("Shape")
+_MOST_CUTS = 100
+"""Of one page; the rest is read from the top."""
+
+
+def in_reading_order(shapes: Sequence[tuple[Shape, Box | None]]) -> list[Shape]:
+    """Return shapes column by column, each from the top; as they come where one has no place."""
+    placed = [(shape, box) for shape, box in shapes if box is not None]
+    if len(placed) < len(shapes):
+        return [shape for shape, _ in shapes]
+    return [shape for shape, _ in _ordered(placed, _MOST_CUTS)]
+
+
+def _ordered(shapes: list[tuple[Shape, Box]], cuts: int) -> list[tuple[Shape, Box]]:
+    """Cut at the first gap between columns, else below what stands at the top."""
+    if len(shapes) > 1 and cuts > 0:
+        for start, end in ((0, 2), (1, 3)):
+            by_start = sorted(shapes, key=lambda one: one[1][start])
+            reach = by_start[0][1][end]
+            for at, (_, box) in enumerate(by_start[1:], 1):
+                if box[start] >= reach:
+                    first, rest = by_start[:at], by_start[at:]
+                    return [*_ordered(first, cuts - 1), *_ordered(rest, cuts - 1)]
+                reach = max(reach, box[end])
+    return sorted(shapes, key=lambda one: (one[1][1], one[1][0]))
 
 
 def chart(tree: etree._Element | None) -> Iterator[Block]:

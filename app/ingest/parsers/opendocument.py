@@ -1,7 +1,8 @@
-"""Read OpenDocument texts and spreadsheets by their XML (OASIS OpenDocument 1.3, part 3)."""
+"""Read OpenDocument texts, sheets, slides and drawings by their XML (OASIS 1.3, part 3)."""
 
 from __future__ import annotations
 
+import re
 import zipfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from typing import NamedTuple
 
 from lxml import etree
 
-from app.core.types import ParsedDocument
+from app.core.types import FileType, ParsedDocument
 from app.ingest.parsers.blocks import (
     Block,
     Cell,
@@ -22,7 +23,16 @@ from app.ingest.parsers.blocks import (
     table_or_frame,
     write,
 )
-from app.ingest.parsers.office import DC, opened, parsed_xml, unread_parts, whole
+from app.ingest.parsers.office import (
+    DC,
+    Box,
+    damaged_as,
+    in_reading_order,
+    opened,
+    parsed_xml,
+    unread_parts,
+    whole,
+)
 from app.ingest.parsers.sniffing import protected
 from app.ingest.parsers.tables import MOST_CELLS
 from app.ingest.parsers.workbooks import NO_VALUE, Area, Cells, sheet_blocks
@@ -62,6 +72,11 @@ class _File(NamedTuple):
 
 @contextmanager
 def _opened(content: bytes, filename: str, kind: str, body: str) -> Iterator[_File]:
+    if not content.startswith(b"PK"):
+        with damaged_as(filename, kind):
+            tree = parsed_xml(content)
+            yield _File(_body(tree, body), _styles(tree), *_said_by(tree))
+        return
     with opened(content, filename, kind) as archive:
         names = set(archive.namelist())
         manifest = "META-INF/manifest.xml"
@@ -70,17 +85,24 @@ def _opened(content: bytes, filename: str, kind: str, body: str) -> Iterator[_Fi
         content_tree = parsed_xml(archive.read("content.xml"))
         styles = _styles(parsed_xml(archive.read("styles.xml"))) if "styles.xml" in names else {}
         styles |= _styles(content_tree)
-        found = content_tree.find(f"{_OFFICE}body/{_OFFICE}{body}")
-        if found is None:
-            raise KeyError("no body")
-        yield _File(found, styles, *_about(archive, names))
+        yield _File(_body(content_tree, body), styles, *_about(archive, names))
+
+
+def _body(tree: etree._Element, name: str) -> etree._Element:
+    found = tree.find(f"{_OFFICE}body/{_OFFICE}{name}")
+    if found is None:
+        raise KeyError("no body")
+    return found
 
 
 def _about(archive: zipfile.ZipFile, names: set[str]) -> tuple[str, list[str]]:
     """Return the title and the authors that the file declares."""
     if "meta.xml" not in names:
         return "", []
-    meta = parsed_xml(archive.read("meta.xml"))
+    return _said_by(parsed_xml(archive.read("meta.xml")))
+
+
+def _said_by(meta: etree._Element) -> tuple[str, list[str]]:
     author = meta.findtext(f".//{_META}initial-creator") or meta.findtext(f".//{DC}creator") or ""
     return (meta.findtext(f".//{DC}title") or "").strip(), [author.strip()] if author else []
 
@@ -141,7 +163,7 @@ class _Reader:
         self.is_struck = False
         self.hidden = 0
         """Characters that are left out because nobody sees them."""
-        self._styles = styles
+        self.styles = styles
         self._aside: list[Block] = []
         """Blocks of boxes and pictures that hang on the paragraph that is read."""
         self._counts: dict[str, Counter[int]] = {}
@@ -153,7 +175,7 @@ class _Reader:
             self.unread["text nested too deeply"] += 1
             return
         for node in parent:
-            if node.tag in _APART or not isinstance(node.tag, str):
+            if node.tag in (_APART | _CAPTIONS) or not isinstance(node.tag, str):
                 continue
             if node.tag in (f"{_TEXT}h", f"{_TEXT}p"):
                 yield from self._paragraph(node)
@@ -164,6 +186,18 @@ class _Reader:
             else:  # sections, indexes, groups
                 yield from self.blocks(node, depth + 1)
 
+    def shape(self, shape: etree._Element) -> Iterator[Block]:
+        """Yield the blocks of a shape on a page."""
+        if shape.tag == f"{_DRAW}frame" and shape.find(f"{_TABLE}table") is None:
+            self._frame(shape)
+            aside, self._aside = self._aside, []
+            yield from aside
+        elif shape.tag == f"{_DRAW}g":
+            for part in in_reading_order([(one, _box(one)) for one in shape]):
+                yield from self.shape(part)
+        else:
+            yield from self.blocks(shape)
+
     def _paragraph(self, node: etree._Element) -> Iterator[Block]:
         outside, self._aside = self._aside, []
         text = self._text(node)
@@ -172,14 +206,14 @@ class _Reader:
         if node.tag == f"{_TEXT}h":
             yield Block("heading", text, level=whole(node.get(f"{_TEXT}outline-level"), 1))
         else:
-            if "Title" in (name, self._styles.get(name, _PLAIN).parent):
+            if "Title" in (name, self.styles.get(name, _PLAIN).parent):
                 self.title = self.title or " ".join(text.split()) or None
             yield Block("paragraph", text)
         yield from aside
 
     def _list(self, node: etree._Element, style: str, depth: int) -> Iterator[Block]:
         own = node.get(f"{_TEXT}style-name") or style
-        levels = self._styles.get(own, _PLAIN).levels
+        levels = self.styles.get(own, _PLAIN).levels
         before, form, behind, first = levels.get(depth, ("", "", "", 1))
         counts = self._counts.setdefault(own, Counter())
         is_numbered_on = node.get(f"{_TEXT}continue-numbering") == "true"
@@ -249,7 +283,7 @@ class _Reader:
         if tag == f"{_DRAW}frame":
             self._frame(node)
             return ""
-        style = self._styles.get(node.get(f"{_TEXT}style-name") or "", _PLAIN)
+        style = self.styles.get(node.get(f"{_TEXT}style-name") or "", _PLAIN)
         text = self._text(node)
         if style.is_hidden:
             self.hidden += len("".join(text.split()))
@@ -277,6 +311,74 @@ class _Reader:
 def _times(node: etree._Element, what: str) -> int:
     """Return how many rows or columns a cell spans, or how often an element is repeated."""
     return whole(node.get(f"{_TABLE}number-{what}"), 1)
+
+
+# Presentations and drawings.
+
+_PRESENTATION = f"{_NAMES}presentation:1.0}}"
+_LENGTH = re.compile(r"(-?\d+(?:\.\d+)?)(cm|mm|in|pt|pc|px)")
+_MILLIMETRES = {"cm": 10, "mm": 1, "in": 25.4, "pt": 25.4 / 72, "pc": 25.4 / 6, "px": 25.4 / 96}
+_CAPTIONS = frozenset({f"{_SVG}title", f"{_SVG}desc"})
+
+
+def parse_odp(content: bytes, filename: str, *_: object) -> ParsedDocument:
+    """Return a presentation's visible pages: title, boxes in reading order, notes."""
+    return _pages(content, filename, "odp", "presentation")
+
+
+def parse_odg(content: bytes, filename: str, *_: object) -> ParsedDocument:
+    """Return the texts of a drawing's pages in reading order."""
+    return _pages(content, filename, "odg", "drawing")
+
+
+def _pages(content: bytes, filename: str, kind: FileType, body: str) -> ParsedDocument:
+    with _opened(content, filename, f"OpenDocument {body}", body) as file:
+        reader = _Reader(file.styles)
+        blocks: list[Block] = []
+        for number, page in enumerate(file.body.iterchildren(f"{_DRAW}page"), 1):
+            blocks.append(Block("page", level=number))
+            style = page.get(f"{_DRAW}style-name") or ""
+            if file.styles.get(style, _PLAIN).is_hidden:
+                reader.unread[f"hidden page {number}"] += 1
+            else:
+                blocks += _page(page, reader)
+        blocks += reader.notes
+    return write(
+        blocks,
+        kind,
+        title=file.title or next((one.text for one in blocks if one.kind == "heading"), None),
+        authors=file.authors,
+        warnings=unread_parts(reader.unread),
+        hidden=reader.hidden,
+    )
+
+
+def _page(page: etree._Element, reader: _Reader) -> Iterator[Block]:
+    shapes = [one for one in page if one.tag not in (_APART | {f"{_PRESENTATION}notes"})]
+    titles = [one for one in shapes if one.get(f"{_PRESENTATION}class") == "title"]
+    for title in titles:
+        yield Block("heading", on_one_line(reader.shape(title), " "), level=1)
+    for shape in in_reading_order([(one, _box(one)) for one in shapes if one not in titles]):
+        yield from reader.shape(shape)
+    for notes in page.iterchildren(f"{_PRESENTATION}notes"):
+        if said := on_one_line(reader.blocks(notes), " "):
+            yield Block("paragraph", f"Notes: {said}")
+
+
+def _box(shape: etree._Element) -> Box | None:
+    """Return left, top, right and bottom of a shape in millimetres, if it says them."""
+    said = (
+        _LENGTH.fullmatch(shape.get(f"{_SVG}{name}") or "")
+        for name in ("x", "y", "width", "height")
+    )
+    lengths = [float(one[1]) * _MILLIMETRES[one[2]] for one in said if one]
+    if len(lengths) < 4:
+        return None
+    left, top, width, height = lengths
+    return left, top, left + width, top + height
+
+
+# Spreadsheets.
 
 
 def parse_ods(content: bytes, filename: str, *_: object) -> ParsedDocument:
@@ -318,7 +420,11 @@ def _sheet(
         is_hidden = row.get(f"{_TABLE}visibility") in ("collapse", "filter")
         for cell in row.iterchildren(f"{_TABLE}table-cell", f"{_TABLE}covered-table-cell"):
             width = min(_times(cell, "columns-repeated"), _MOST_COLUMNS - column)
-            if text := _shown(cell, reader):
+            style = reader.styles.get(cell.get(f"{_TABLE}style-name") or "", _PLAIN)
+            text = _shown(cell, reader)
+            if text and style.is_struck:
+                unread["struck-through cells"] += 1
+            elif text:
                 held.update(dict.fromkeys(range(column, column + width), text))
                 down, across = (_times(cell, f"{what}-spanned") for what in ("rows", "columns"))
                 if down > 1 or across > 1:

@@ -10,7 +10,7 @@ from striprtf.striprtf import rtf_to_text
 
 from app.core.errors import Unreadable
 from app.core.types import ParsedDocument
-from app.ingest.parsers.blocks import Block, Cell, write
+from app.ingest.parsers.blocks import Block, Cell, lowered, raised, write
 from app.ingest.parsers.headings import find_headings
 
 _HEADING = "\ufde0"
@@ -21,6 +21,8 @@ _BRACE = re.compile(r"[{}]")
 _ROW = re.compile(r"\\(?:nest)?row(?![a-z])")
 _PARAGRAPH = re.compile(r"\\(?:par|line)(?![a-z])")
 _HIDDEN = re.compile(r"\{[^{}]*\\v(?![a-z0-9])[^{}]*\}")
+_STRUCK = re.compile(r"\{[^{}]*\\striked?1?(?![a-z0-9])[^{}]*\}")
+_SHIFTED = re.compile(r"\{([^{}]*)\\(super|sub)(?![a-z0-9]) ?([^{}\\]*)\}")
 _ABOUT = re.compile(r"\{\\(title|author)\b ?([^{}]{0,1000})\}")
 _YEAR = re.compile(r"\{\\creatim\\yr(\d{4})")
 _UNREAD = (
@@ -32,9 +34,12 @@ _UNREAD = (
 
 
 def parse_rtf(content: bytes, filename: str, *_: object) -> ParsedDocument:
-    """Return rich text without hidden parts, which count as stripped."""
+    """Return rich text without hidden parts, which count as stripped, and struck-through ones."""
     whole = content.decode("cp1252", "replace")
     source = _HIDDEN.sub("", whole)
+    hidden = len(whole) - len(source)
+    source, struck = _STRUCK.subn("", source)
+    source = _SHIFTED.sub(_shifted, source)
     about = dict(_ABOUT.findall(source))
     try:
         text = rtf_to_text(_prepared(source), errors="replace")
@@ -48,6 +53,7 @@ def parse_rtf(content: bytes, filename: str, *_: object) -> ParsedDocument:
             " and save it again"
         ) from exc
     year = _YEAR.search(source)
+    warnings = ["struck-through text is left out"] if struck else []
     unread = [name for mark, name in _UNREAD if mark in source]
     parsed = write(
         _blocks(text),
@@ -55,12 +61,17 @@ def parse_rtf(content: bytes, filename: str, *_: object) -> ParsedDocument:
         title=title or None,
         authors=[author] if author else [],
         year=int(year[1]) if year else None,
-        warnings=[f"{' and '.join(unread)} are not read"] if unread else [],
-        hidden=len(whole) - len(source),
+        warnings=[*warnings, *([f"{' and '.join(unread)} are not read"] if unread else [])],
+        hidden=hidden,
     )
     if parsed.headings:
         return parsed
     return replace(parsed, headings=tuple(find_headings(parsed.text, isolated_caps=True)))
+
+
+def _shifted(found: re.Match[str]) -> str:
+    mark = raised if found[2] == "super" else lowered
+    return f"{{{found[1]} {mark(found[3])}}}" if found[1] else mark(found[3])
 
 
 def _prepared(source: str) -> str:

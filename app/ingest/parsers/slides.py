@@ -15,8 +15,10 @@ from app.ingest.parsers.office import (
     DRAWINGS,
     OFFICE,
     A,
+    Box,
     Package,
     Relations,
+    in_reading_order,
     opened,
     unread_parts,
     whole,
@@ -38,8 +40,8 @@ _KIND = 7
 def parse_pptx(content: bytes, filename: str, *_: object) -> ParsedDocument:
     """Return a presentation's visible slides, in order, as pages.
 
-    The shapes of a slide come in the order of the file, which is that of a screen reader, its title
-    first.
+    The title of a slide comes first, its boxes column by column from the top; where one takes its
+    place from the layout, in the order of the file, which is that of a screen reader.
     """
     with opened(content, filename, "presentation") as archive:
         package = Package(archive)
@@ -94,7 +96,8 @@ class _Reader:
     def _shapes(
         self, parent: etree._Element, relations: Relations, depth: int = 0
     ) -> Iterator[Block]:
-        for shape in parent if depth < _DEEPEST else ():
+        placed = [(shape, _box(shape)) for shape in parent if not _is_placeless(shape)]
+        for shape in in_reading_order(placed) if depth < _DEEPEST else ():
             about = shape.find(f"*/{_P}cNvPr")
             if about is not None and about.get("hidden") in ("1", "true"):
                 self.unread["hidden shapes"] += 1
@@ -122,6 +125,27 @@ class _Reader:
                 name = self._package.referred(relations, one, attribute)
                 yield from read(self._package.part(name))
         self.unread["embedded objects"] += next(frame.iter(f"{_P}oleObj"), None) is not None
+
+
+def _is_placeless(shape: etree._Element) -> bool:
+    """Return whether an element is no shape."""
+    return shape.tag in (f"{_P}nvGrpSpPr", f"{_P}grpSpPr", f"{_P}extLst")
+
+
+def _box(shape: etree._Element) -> Box | None:
+    """Return where a shape lies on its slide, if it says so itself."""
+    if _placeholder(shape) in (*_TITLES, *_FRAME):
+        return 0, 0, 0, 0  # read first, or not at all
+    if shape.tag == f"{ALTERNATIVES}AlternateContent":
+        inner = shape.find(f"{ALTERNATIVES}Choice/*")
+        return None if inner is None else _box(inner)
+    places = shape.find(f"*/{A}xfrm"), shape.find(f"{_P}xfrm")
+    place = next((one for one in places if one is not None), None)
+    start, size = (None if place is None else place.find(A + name) for name in ("off", "ext"))
+    if start is None or size is None:
+        return None
+    left, top = (float(start.get(name) or 0) for name in ("x", "y"))
+    return left, top, left + float(size.get("cx") or 0), top + float(size.get("cy") or 0)
 
 
 def _placeholder(shape: etree._Element) -> str | None:

@@ -358,9 +358,27 @@ def _identify_ole(content: bytes, filename: str) -> FileType:
     )
 
 
+_IS_ENCRYPTED = 1
+"""Bit of an entry's flags (APPNOTE.TXT 6.3.10, section 4.4.4)."""
+_APPLE = ("Index/", "Index.zip", "index.xml.gz", "index.apxl")
+_OTHER_ZIPS = (
+    ("Index", (".key",), "a presentation of Keynote", "PPTX or PDF"),
+    ("Index", (".pages",), "a document of Pages", "DOCX or PDF"),
+    ("Index", (".numbers",), "a workbook of Numbers", "XLSX or PDF"),
+    *((part, (), "a document of Keynote, Pages or Numbers", "PDF") for part in _APPLE),
+    ("FixedDoc", (), "an XPS document", "PDF"),
+    ("Documents/1/", (), "an XPS document", "PDF"),
+    ("Payload/", (".odf", ".odb", ".odc"), "an OpenDocument file of another kind", "PDF"),
+    ("visio/", (), "a drawing of Visio", "PDF"),
+)
+"""Containers of other programs: how a part begins, or the extension; name, what to save it as."""
+
+
 def _identify_zip(content: bytes, filename: str) -> FileType:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            if any(one.flag_bits & _IS_ENCRYPTED for one in archive.infolist()):
+                raise protected(filename)
             names = set(archive.namelist())
             told = archive.open("mimetype").read(100) if "mimetype" in names else b""
     except (
@@ -376,10 +394,24 @@ def _identify_zip(content: bytes, filename: str) -> FileType:
                 return name
         elif one.zip_part and any(part.startswith(one.zip_part) for part in names):
             return name
+    suffix = PurePosixPath(filename.lower()).suffix
+    for part, suffixes, named, better in _OTHER_ZIPS:
+        if suffix in suffixes or (not suffixes and any(name.startswith(part) for name in names)):
+            raise UnsupportedType(f"{filename!r} is {named}; save it as {better} and send that")
     raise UnsupportedType(f"{filename!r} is a ZIP archive; unpack it and send {accepted()}")
 
 
+_FLAT = re.compile(rb"<office:document\s[^>]*office:mimetype\s*=\s*[\"']([\w./+-]{1,100})")
+"""The root of an OpenDocument file that is one XML file."""
+_FLAT_WINDOW_BYTES = 16_384
+
+
 def _identify_text(content: bytes, suffix: str) -> FileType:
+    if flat := _FLAT.search(content, 0, _FLAT_WINDOW_BYTES):
+        told = flat[1].removesuffix(b"-template").decode()
+        for name, one in FORMATS.items():
+            if one.zip_part == "mimetype" and one.media_type == told:
+                return name
     texts = (name for name, one in FORMATS.items() if one.is_text and suffix in one.suffixes)
     named: FileType = next(texts, "text")
     head = content[:2048].replace(b"\0", b"").lower().lstrip(b"\xef\xbb\xbf\xfe\xff \t\r\n")

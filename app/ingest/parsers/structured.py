@@ -9,6 +9,9 @@ import json
 import re
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from html import escape
+from html.entities import html5
 from typing import Any, TypeAlias
 
 import yaml
@@ -16,9 +19,11 @@ from lxml import etree
 
 from app.core.errors import TooLarge, Unreadable
 from app.core.types import FileType, ParsedDocument
-from app.ingest.parsers.blocks import Block, Cell, write
+from app.ingest.parsers.blocks import Block, Cell, lowered, raised, write
+from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.html import parse_fragment
 from app.ingest.parsers.office import parsed_xml, unread_parts
+from app.ingest.parsers.plain import parse_plain
 from app.ingest.parsers.sniffing import decode
 
 
@@ -72,7 +77,7 @@ class _Reader:
 
     def _value(self, text: str, name: str) -> Iterator[Block]:
         if len(_MARKUP.findall(text[:10_000])) > 1:
-            if name not in _PROSE_NAMES:
+            if name not in _PROSE_NAMES and not text.startswith("<table"):
                 yield Block("field", "", mark=name)
             yield from parse_fragment(text, self._filename).blocks
         elif text and name in _PROSE_NAMES:
@@ -223,40 +228,69 @@ def _written(
 
 
 def parse_json(content: bytes, filename: str, *_: object) -> ParsedDocument:
-    """Return the values of JSON, or of one JSON value a line.
+    """Return the values of JSON, or of several JSON values behind one another.
+
+    Comments and commas too many are passed over, with a warning; what is no JSON all the same is
+    read as text, with a warning.
 
     Raises:
         UnsupportedType: The bytes are not text.
-        Unreadable: It is no JSON, or nested too deeply.
+        Unreadable: It is nested too deeply.
     """
     source, warnings = decode(content)
     more: Counter[str] = Counter()
     try:
-        nodes: list[Node] = [_json(source)]
+        nodes = _values(source)
     except RecursionError as exc:
         raise Unreadable(f"{filename!r} is nested too deeply; simplify it") from exc
     except ValueError as exc:
-        lines = [line for line in source.splitlines() if line.strip()]
-        records: list[Node] = []
-        for line in lines:
-            try:
-                records.append(_json(line))
-            except (ValueError, RecursionError):
-                more["lines that are no JSON"] += 1
-        if len(lines) < 2 or len(records) * 2 <= len(lines):
-            raise Unreadable(
-                f"{filename!r} is no valid JSON ({exc}); correct it, or send it as text (.txt)"
-            ) from exc
-        nodes = [records]
+        bent = f"it is no valid JSON ({exc})"
+        found = _bent(source, more)
+        if found is None:
+            return _as_text(content, "json", bent)
+        nodes = found
+        if not more:
+            warnings = (*warnings, f"{bent}, and was read as far as it goes")
     return _written(nodes, filename, "json", warnings, more)
 
 
-def _json(source: str) -> Node:
-    """Return what JSON holds with its numbers as written, and texts for true, false and null."""
-    value = json.loads(
-        source, object_pairs_hook=Fields, parse_int=str, parse_float=str, parse_constant=str
-    )
-    top: list[Any] = [value]
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=Fields, parse_int=str, parse_float=str, parse_constant=str
+)
+_BETWEEN_VALUES = re.compile(r"[\s,;\x1e]*")
+"""RFC 7464 has a record separator."""
+_NOT_JSON = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_SPARE_COMMA = re.compile(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])')
+
+
+def _bent(source: str, more: Counter[str]) -> list[Node] | None:
+    """Return what holds of JSON that bends the rules; None where it is hardly any."""
+    try:
+        plain = _NOT_JSON.sub(lambda found: found[1] or " ", source)
+        return _values(_SPARE_COMMA.sub(lambda found: found[1] or "", plain))
+    except (ValueError, RecursionError):
+        pass
+    lines = [line for line in source.splitlines() if line.strip()]
+    records: list[Node] = []
+    for line in lines:
+        try:
+            records += _values(line)
+        except (ValueError, RecursionError):
+            more["lines that are no JSON"] += 1
+    return [records] if len(lines) > 1 and len(records) * 2 > len(lines) else None
+
+
+def _values(source: str) -> list[Node]:
+    """Return the value of JSON, or several as one list.
+
+    Numbers are as written; true, false and null are texts.
+    """
+    top: list[Any] = []
+    at = _BETWEEN_VALUES.match(source).end()  # type: ignore[union-attr]  # matches nothing too
+    while at < len(source) or not top:
+        value, end = _DECODER.raw_decode(source, at)
+        top.append(value)
+        at = _BETWEEN_VALUES.match(source, end).end()  # type: ignore[union-attr]
     stack = [top]
     while stack:
         held = stack.pop()
@@ -268,8 +302,15 @@ def _json(source: str) -> Node:
                 continue
             text = "" if inner is None else str(inner).lower() if isinstance(inner, bool) else inner
             held[at] = (one[0], text) if is_pair else text
-    found: Node = top[0]
+    found: list[Node] = top if len(top) == 1 else [top]
     return found
+
+
+def _as_text(content: bytes, kind: FileType, why: str) -> ParsedDocument:
+    plain = parse_plain(content)
+    note = f"{why}, and was read as plain text"
+    media_type = FORMATS[kind].media_type
+    return replace(plain, media_type=media_type, warnings=(*plain.warnings, note))
 
 
 # YAML.
@@ -282,18 +323,18 @@ _NULLS = frozenset({"~", "null", "Null", "NULL"})
 def parse_yaml(content: bytes, filename: str, *_: object) -> ParsedDocument:
     """Return the values and the comments of YAML, values as written; tags make no objects.
 
+    What is no YAML, such as a template of it, is read as text, with a warning.
+
     Raises:
         UnsupportedType: The bytes are not text.
-        Unreadable: It is no YAML, or nested too deeply.
+        Unreadable: It is nested too deeply.
     """
     source, warnings = decode(content)
     try:
         nodes = _Yaml(source).documents(filename)
     except (yaml.YAMLError, ValueError) as exc:
         said = " ".join(str(exc).split())[:200]
-        raise Unreadable(
-            f"{filename!r} is no valid YAML ({said}); correct it, or send it as text (.txt)"
-        ) from exc
+        return _as_text(content, "yaml", f"it is no valid YAML ({said})")
     return _written(nodes, filename, "yaml", warnings, Counter())
 
 
@@ -390,21 +431,112 @@ _MOST_ELEMENTS = 500_000
 def parse_xml(content: bytes, filename: str, *_: object) -> ParsedDocument:
     """Return the text of XML without its tags; entities from outside are never read.
 
+    What breaks the rules is read as far as it goes, with a warning.
+
     Raises:
         TooLarge: It has more elements than are read.
-        Unreadable: It is no XML.
+        Unreadable: It is no XML, and nothing in it can be read.
     """
     if content.count(b"</") + content.count(b"/>") > _MOST_ELEMENTS:
         raise TooLarge(
             f"{filename!r} has more than {_MOST_ELEMENTS:,} elements; split it and send the parts"
         )
+    warnings: tuple[str, ...] = ()
     try:
         root = parsed_xml(content, entities=True)
     except (etree.XMLSyntaxError, ValueError) as exc:
-        raise Unreadable(
-            f"{filename!r} is no valid XML ({exc}); correct it, or send it as text (.txt)"
-        ) from exc
-    return _written([_element(root)], filename, "xml", (), Counter())
+        source, warnings = decode(content)
+        mended = None if "<!ENTITY" in source else _mended(source)
+        if mended is None:
+            raise Unreadable(
+                f"{filename!r} is no valid XML ({exc}); correct it, or send it as text (.txt)"
+            ) from exc
+        root = mended
+        warnings = (*warnings, f"it is no valid XML ({exc}), and was read as far as it goes")
+    return _written([_element(root)], filename, "xml", warnings, Counter())
+
+
+_DECLARATION = re.compile(r"\A\s*<\?xml[^>]*\?>")
+_NAMED_ENTITY = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)(\w{2,32};)")
+"""Those of HTML, which XML does not know."""
+
+
+def _mended(source: str) -> etree._Element | None:
+    """Return the root of what a tolerant reader finds in damaged XML; None without any text."""
+    known = _NAMED_ENTITY.sub(
+        lambda found: html5.get(found[1], found[0]), _DECLARATION.sub("", source, count=1)
+    )
+    parser = etree.XMLParser(
+        recover=True,
+        resolve_entities=False,
+        no_network=True,
+        remove_comments=True,
+        remove_pis=True,
+        encoding="utf-8",
+    )
+    root = etree.fromstring(known.encode(), parser)
+    return root if root is not None and "".join(map(str, root.itertext())).strip() else None
+
+
+_RAISED = frozenset({"sup", "superscript"})
+_LOWERED = frozenset({"sub", "subscript", "inf"})
+_APART = frozenset({"p", "para", "simpara"})
+_TABLE_PARTS = {"row": "tr", "cell": "td", "entry": "td", "cols": "colspan", "rows": "rowspan"}
+"""Of TEI and DocBook, as HTML names them."""
+
+
+def _local(element: etree._Element) -> str:
+    return str(element.tag).rpartition("}")[2]
+
+
+def _is_running(element: etree._Element) -> bool:
+    """Return whether an element that holds loose text holds nothing but marked words besides."""
+    return all(
+        _local(one) not in _APART and (len(one) < 2 or _is_loose(one))
+        for one in element.iterdescendants(etree.Element)
+    )
+
+
+def _is_loose(element: etree._Element) -> bool:
+    texts = (element.text, *(child.tail for child in element))
+    return any(text and text.strip() for text in texts)
+
+
+def _running(element: etree._Element) -> str:
+    """Return running text, raised and lowered parts marked, without references to notes."""
+    parts = [element.text or ""]
+    for child in element:
+        if isinstance(child.tag, str):
+            text, name = _running(child), _local(child)
+            marks = {name, *str(child.get("rend") or "").split()}
+            if marks & _RAISED:
+                is_reference = any(_local(one) in ("xref", "ref") for one in child.iter())
+                parts.append("" if is_reference else raised(text))
+            else:
+                parts.append(lowered(text) if marks & _LOWERED else text)
+        parts.append(child.tail or "")
+    return "".join(parts)
+
+
+def _table(element: etree._Element) -> str:
+    """Return a table of XHTML, TEI or DocBook as one of HTML."""
+    parts: list[str] = []
+    stack: list[etree._Element | str] = [element]
+    while stack:
+        one = stack.pop()
+        if isinstance(one, str):
+            parts.append(one)
+            continue
+        name = _TABLE_PARTS.get(_local(one), _local(one)) if isinstance(one.tag, str) else "span"
+        name = "th" if name == "td" and one.get("role") in ("label", "head") else name
+        said = {_TABLE_PARTS.get(key, key): value for key, value in one.attrib.items()}
+        spans = (f' {key}="{said[key]}"' for key in ("colspan", "rowspan") if key in said)
+        parts.append(f"<{name}{''.join(spans)}>{escape(one.text or '')}")
+        behind: list[etree._Element | str] = [f"</{name}>"]
+        for child in reversed(one):
+            behind += [escape(child.tail or ""), *([child] if isinstance(child.tag, str) else [])]
+        stack += behind
+    return "".join(parts)
 
 
 def _element(element: etree._Element) -> Node:
@@ -412,9 +544,10 @@ def _element(element: etree._Element) -> Node:
     children = [child for child in element if isinstance(child.tag, str)]
     named = element.attrib.items()
     attributes = [(name, said) for name, said in named if "{" not in name and said.strip()]
-    loose = any(text and text.strip() for text in (element.text, *(one.tail for one in element)))
-    if not children or (loose and not any(len(child) for child in children)):
-        text = " ".join("".join(element.itertext()).split())
+    if _local(element) == "table" and next(element.iter("{*}tr", "{*}row"), None) is not None:
+        return _table(element)
+    if not children or (_is_loose(element) and _is_running(element)):
+        text = " ".join(_running(element).split())
         about = "; ".join(f"{name}: {value}" for name, value in attributes)
         if about and not text:
             return Fields(attributes) if len(attributes) > 1 else attributes[0][1]
@@ -424,7 +557,7 @@ def _element(element: etree._Element) -> Node:
         fields.append(("", element.text))
     last = None
     for child in children:
-        name, node = str(child.tag).rpartition("}")[2], _element(child)
+        name, node = _local(child), _element(child)
         if name == last and not isinstance(fields[-1][1], str | Fields):
             fields[-1][1].append(node)
         elif name == last:

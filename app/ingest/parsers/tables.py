@@ -11,6 +11,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from itertools import groupby
 
 from app.core.types import ParsedDocument
 from app.ingest.parsers.blocks import MOST_HEADS, Block, Cell, has_stacked_heads, write
@@ -27,6 +28,10 @@ _VALUE = re.compile(
 )
 """A number, an amount, a date or a time."""
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d\Z")
+_DAY = re.compile(
+    r"\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./](?:\d{4}|\d\d)|(?:\d{1,2} )?[A-Z][a-z]{2} \d{4}"
+)
+"""A date as a sheet or a file of separated values writes it."""
 _MOSTLY = 0.8
 _SAMPLE_ROWS = 200
 """Rows that tell what a table is like."""
@@ -39,15 +44,35 @@ _MOST_TEXT_LINES = 3
 
 def table_blocks(grid: Sequence[Line]) -> Iterator[Block]:
     """Yield the tables of a grid, and the text around them, in order from the top."""
+    bands = [list(lines) for is_filled, lines in groupby(grid, _is_filled) if is_filled]
     heads: Line | None = None
-    band: list[Line] = []
-    for line in [*grid, []]:
-        if any(cell is None or cell.text for cell in line):
-            band.append(line)
+    held: list[Line] = []
+    for band, following in zip(bands, [*bands[1:], []], strict=True):
+        held += band
+        if _names_rows_below(band[-1], following):
             continue
-        for part in _side_by_side(band) if band else ():
+        for part in _side_by_side(held):
             heads = yield from _one_table(part, heads)
-        band = []
+        held = []
+
+
+def _is_filled(line: Line) -> bool:
+    return any(cell is None or cell.text for cell in line)
+
+
+def _names_rows_below(heads: Line, rows: Sequence[Line]) -> bool:
+    """Return whether a row names the columns of rows that a blank one sets apart from it."""
+    named = [at for at, cell in enumerate(heads) if cell is not None and cell.text]
+    if len(named) < 2 or any(_is_figure(cell.text) for cell in _filled(heads)):
+        return False
+    below = {at for line in rows for at, cell in enumerate(line) if cell is not None and cell.text}
+    held = [cell.text for line in rows for cell in (line[at] for at in named[-2:]) if cell]
+    figures = sum(map(_is_figure, held))
+    return bool(below) and below <= {0, *named} and figures * 2 > len(held)
+
+
+def _is_figure(text: str) -> bool:
+    return _VALUE.match(text) is not None and not _YEAR.match(text) and not _DAY.fullmatch(text)
 
 
 def _side_by_side(band: list[Line]) -> list[list[Line]]:
@@ -147,21 +172,26 @@ def _heads(rows: Sequence[Line]) -> int | None:
         return 0
     if any(cell is None or cell.rows > 1 or cell.columns > 1 for cell in first):
         return None
-    is_named = False
+    days = [cell for cell in first[1:] if cell is not None and _DAY.fullmatch(cell.text)]
+    is_named = len(days) == len(first) - 1 > 0 and not any(map(_has_day, body))
     for at, head in enumerate(first):
         texts = [cell.text for line in body if (cell := line[at]) is not None and cell.text]
         if head is None or not texts or not head.text:
             continue
-        if _VALUE.match(head.text) and not _YEAR.match(head.text):
+        if _VALUE.match(head.text) and not _YEAR.match(head.text) and not is_named:
             return 0
         shapes = Counter(map(_shape, texts)).most_common(1)[0]
         is_alike = shapes[1] >= len(texts) * _MOSTLY
         if any(map(str.isdigit, head.text)) and is_alike and _shape(head.text) == shapes[0]:
-            return 0 if not _YEAR.match(head.text) else None
+            return 0 if not _YEAR.match(head.text) and not is_named else None
         is_named |= sum(_VALUE.match(text) is not None for text in texts) >= len(texts) * _MOSTLY
     texts = [cell.text for cell in _filled(first)]
     fits = all(len(text) <= _LONGEST_NAME for text in texts) and len(texts) * 2 > len(first)
     return 1 if is_named and fits else None
+
+
+def _has_day(line: Line) -> bool:
+    return any(cell is not None and _DAY.fullmatch(cell.text) for cell in line[1:])
 
 
 def _shape(text: str) -> str:

@@ -17,6 +17,7 @@ from pathlib import PurePosixPath
 
 from lxml import etree
 
+from app.core.dates import MONTHS
 from app.core.errors import Unreadable
 from app.core.types import ParsedDocument
 from app.ingest.parsers.blocks import Block, Cell, write
@@ -133,8 +134,10 @@ class _Reader:
         for name in package.of_kind("sharedStrings"):
             self._shared += map(_string, _each(package.bytes(name) or b"", "si"))
         self._formats = ["General"]
+        self._struck = [False]
         for name in package.of_kind("styles"):
-            self._formats = _formats(package.part(name))
+            styles = package.part(name)
+            self._formats, self._struck = _formats(styles), _struck(styles)
 
     def blocks(self) -> Iterator[Block]:
         book = self.package.part(self.package.main)
@@ -190,7 +193,10 @@ class _Reader:
             at = place(cell.get("r") or "")
             column = at[1] if at else column + 1
             text = self._text(cell)
-            if text and column in hidden:
+            style = whole(cell.get("s") or "0", len(self._struck))
+            if text and style < len(self._struck) and self._struck[style]:
+                self.unread["struck-through cells"] += 1
+            elif text and column in hidden:
                 self.unread[f"cells of hidden columns of sheet {name!r}"] += 1
             elif text:
                 held[column] = text
@@ -252,9 +258,15 @@ def _each(data: bytes, *names: str) -> Iterator[etree._Element]:
 
 
 def _string(element: etree._Element) -> str:
-    """Return a string's runs without the readings of East Asian words."""
+    """Return a string's runs without struck-through ones and readings of East Asian words."""
     runs = [element, *element.iterchildren(f"{_S}r")]
-    return "".join(run.findtext(f"{_S}t") or "" for run in runs)
+    shown = (run for run in runs if not _is_on(run.find(f"{_S}rPr/{_S}strike")))
+    return "".join(run.findtext(f"{_S}t") or "" for run in shown)
+
+
+def _is_on(mark: etree._Element | None) -> bool:
+    """Return whether a mark of a font is there and not switched off."""
+    return mark is not None and mark.get("val") not in ("0", "false")
 
 
 # How numbers are shown (ISO/IEC 29500-1, 18.8.30 and 18.8.31).
@@ -284,8 +296,20 @@ def _formats(styles: etree._Element | None) -> list[str]:
     return [own.get(one) or _BUILT_IN.get(whole(one, 0), "General") for one in ids]
 
 
+def _struck(styles: etree._Element | None) -> list[bool]:
+    """Return by style whether its cells are struck through."""
+    if styles is None:
+        return [False]
+    fonts = [_is_on(font.find(f"{_S}strike")) for font in styles.iterfind(f"{_S}fonts/{_S}font")]
+    chosen = [whole(one.get("fontId"), 0) for one in styles.iterfind(f"{_S}cellXfs/{_S}xf")]
+    return [font < len(fonts) and fonts[font] for font in chosen]
+
+
 def shown(value: float, code: str, is_1904: bool = False) -> str:
-    """Return a number as its format shows it: `19%`, `12.50 €`; dates and times by ISO 8601."""
+    """Return a number as its format shows it: `19%`, `12.50 €`; dates and times by ISO 8601.
+
+    A date whose month is shown by its name is `4 Mar 2025`, without a day `Mar 2025`.
+    """
     section = code.split(";", maxsplit=1)[0]
     plain = _LITERAL.sub("", section)
     is_moment = re.search(r"[ymdhs]", plain, re.IGNORECASE) and "general" not in plain.lower()
@@ -321,7 +345,11 @@ def _moment(serial: float, code: str, is_1904: bool) -> str:
         return f"{hours:02}:{minutes:02}" + (f":{rest:02}" if rest else "")
     epoch = datetime.date(1904, 1, 1) if is_1904 else datetime.date(1899, 12, 30)
     begun = datetime.datetime.combine(epoch, datetime.time())
-    return moment(begun + datetime.timedelta(seconds=seconds), has_time=has_time)
+    found = begun + datetime.timedelta(seconds=seconds)
+    if "mmm" in code and not has_time:  # the month by its name
+        day = f"{found.day} " if "d" in code else ""
+        return f"{day}{MONTHS[found.month - 1][:3].capitalize()} {found.year}"
+    return moment(found, has_time=has_time)
 
 
 def moment(value: datetime.datetime, *, has_time: bool = True) -> str:

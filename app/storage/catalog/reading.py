@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import bindparam, func, select
 
-from app.core.types import Document, Filters, Library
+from app.core.types import Document, Filters, Library, searched_names
 from app.storage.catalog.changes import ChangeLog
 from app.storage.catalog.database import Database, SinceCommit, id_list
 from app.storage.catalog.labels import LABELS_VERSION
@@ -88,7 +88,7 @@ _LIVE_DOCUMENTS = (
     .where(documents.c.state == "live", _NAMED)
     .order_by(documents.c.doc)
 )
-_OF_TEXT = "doc revision doc_id title authors year type language other_titles".split()
+_OF_TEXT = "doc revision doc_id title authors year type language other_titles filename".split()
 _TEXTS = (
     select(*(documents.c[name] for name in _OF_TEXT), revisions.c.text)
     .join(revisions, LAST_REVISION)
@@ -153,6 +153,7 @@ class CatalogLoader:
                     (chunk_id, section, text[start:end])
                     for chunk_id, section, start, end in spans[row.doc, row.revision]
                 ]
+                titles = searched_names(titles, row.filename)
                 facts = row.doc, row.doc_id, titles, strings_from(row.authors), row.year, row.type
                 found.append(LexicalDocument(*facts, parts, row.language))
         return found

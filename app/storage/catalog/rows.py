@@ -144,7 +144,7 @@ class LexicalDocument:
     doc: int
     doc_id: str
     title: str
-    """With its other titles."""
+    """With its other titles and the name of its file."""
     authors: tuple[str, ...]
     year: int | None
     type: str

@@ -55,6 +55,10 @@ class WordIndex(Protocol):
         """
         ...
 
+    def beginning(self, start: str, k: int) -> list[int]:
+        """Return up to k chunks with a stemmed token that begins so, by id; in body or title."""
+        ...
+
     def ids(self) -> list[int]:
         """Return all committed chunk ids; duplicates repeat."""
         ...
@@ -184,3 +188,6 @@ class LibraryWords:
 
     def near(self, library: Library, token: str, edits: int, k: int) -> list[int]:
         return self._indexes[library].near(token, edits, k)
+
+    def beginning(self, library: Library, start: str, k: int) -> list[int]:
+        return self._indexes[library].beginning(start, k)

@@ -415,6 +415,14 @@ class TantivyIndex:
             )
             for field in (BODY, TITLE)
         ]
+        return self._with_any(terms, k)
+
+    def beginning(self, start: str, k: int) -> list[int]:
+        pattern = f"{_NOT_WORD.sub('', start)}.*"
+        terms = [tantivy.Query.regex_query(self._schema, field, pattern) for field in (BODY, TITLE)]
+        return self._with_any(terms, k)
+
+    def _with_any(self, terms: Sequence[tantivy.Query], k: int) -> list[int]:
         query = tantivy.Query.boolean_query([(tantivy.Occur.Should, term) for term in terms])
         return [hit.chunk_id for hit in self._run(query, k)]
 

@@ -124,7 +124,7 @@ def titles(parsed: ParsedDocument) -> list[tuple[int, str]]:
 def test_restructured_text_is_read_with_what_sphinx_adds() -> None:
     parsed = read(RST, "tides.rst")
     assert parsed.text == (
-        "Tides\n\nAuthor:\n\nAnn Lee\n\nDate: 2019-03-01\n\nRun tide by join, see the map: (a+b)/2.\n\nx = 1\n\n"
+        "Tides\n\nAuthor: Ann Lee\nDate: 2019-03-01\n\nRun tide by join, see the map: (a+b)/2.\n\nx = 1\n\n"
         "Depths\n\nPier | Depth\nPier: East | Depth: 4 m\n\n1. one\n  - deep\n\nfoo(x)\n\nDoes things.\n\n"
         "versionadded: 1.2"
     )

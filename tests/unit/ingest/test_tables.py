@@ -245,3 +245,64 @@ def test_workbooks_that_cannot_be_read_say_what_to_do() -> None:
         read(ole + "EncryptedPackage\0".encode("utf-16-le"), "a.xls")
     with pytest.raises(UnsupportedType, match="DOCX"):
         read(ole + "WordDocument\0".encode("utf-16-le"), "a.doc")
+
+
+@pytest.mark.parametrize(
+    ("form", "day"),
+    [("yyyy-mm-dd", "2025-03-04"), ("ddd d mmm", "4 Mar 2025"), ("mmm yy", "Mar 2025")],
+)
+def test_dates_name_columns(form: str, day: str) -> None:
+    heads = cells(1, "Name", 45689, 45720, style=(0, 1, 1))
+    xml = sheet([heads, cells(2, "Ida", "early", "late"), cells(3, "Per", "off", "early")])
+    text = read(make_xlsx({"Rota": xml}, formats=[form]), "rota.xlsx").text
+    assert text.endswith(f"| {day}: early")
+    assert "Name: Per | " in text
+
+
+def test_dates_of_records_name_nothing() -> None:
+    figures = "Name,2025-03-03,2025-03-04\nIda,4,6\nPer,5,9\n"
+    assert read(figures, "a.csv").text.endswith("Name: Per | 2025-03-03: 5 | 2025-03-04: 9")
+    dates = "a,2025-03-03\nb,2025-03-05\nc,2025-03-07\n"
+    assert read(dates, "a.csv").text.startswith("a | 2025-03-03\nb | 2025-03-05")
+
+
+def test_a_blank_row_or_column_stands_between_heads_and_figures() -> None:
+    xml = table(
+        ("Results", None, None, None, None),
+        (None,),
+        ("In thousands", None, None, None, None),
+        (None, "Sales", "Profit", None, "Staff"),
+        (None,),
+        ("North", 1250, 271, None, 44),
+        ("Quay", 137, -17, None, 5),
+        (None,),
+        ("Boat", "Owner"),
+        ("Runa", "Ola"),
+    )
+    assert read(make_xlsx({"Yards": xml}), "yards.xlsx").text.splitlines()[-6:] == [
+        "Sales | Profit | Staff",
+        "North | Sales: 1250 | Profit: 271 | Staff: 44",
+        "Quay | Sales: 137 | Profit: -17 | Staff: 5",
+        "",
+        "Boat | Owner",
+        "Boat: Runa | Owner: Ola",
+    ]
+
+
+def test_what_is_struck_through_is_left_out_and_named() -> None:
+    main = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+    styles = (
+        f'<styleSheet {main}><fonts><font/><font><strike/></font><font><strike val="0"/></font>'
+        '</fonts><cellXfs><xf fontId="0"/><xf fontId="1"/><xf fontId="2"/></cellXfs></styleSheet>'
+    )
+    content = make_xlsx(
+        {
+            "Prices": sheet(
+                [cells(1, "Item", "Price", "Now"), cells(2, "Rope", 12, 14, style=(2, 1, 0))]
+            )
+        },
+        more={"xl/styles.xml": styles},
+    )
+    parsed = read(content, "prices.xlsx")
+    assert parsed.text.endswith("Item: Rope | Now: 14")
+    assert any("struck-through cells" in warning for warning in parsed.warnings)
