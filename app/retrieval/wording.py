@@ -19,10 +19,12 @@ from app.storage.words.port import LibraryWords
 _QUOTED = re.compile(
     r"[\"\u201c\u201e\u201d]([^\"\u201c\u201d\u201e]{2,200})[\"\u201c\u201d]|\u00ab([^\u00ab\u00bb]{2,200})\u00bb"
 )
-_FILE_NAME = re.compile(
-    r"[^\s\"'<>|?*\u00ab\u00bb\u201c-\u201f]*(?:[^\s\"'<>|?*]\.[^\W\d_]\w{0,4}(?!\w)|\d[-_]\w|\w[-_]\d)[^\s\"'<>|?*:;,!]*"
-)
-"""A name with an extension, or whose parts are joined and have digits."""
+_NAME = re.compile(r"[^\s\"'<>|?*\u00ab\u00bb\u201c-\u201f]+")
+"""What can be the name of a file, with the stops around it."""
+_OF_A_FILE = re.compile(r"\.[^\W\d_]\w{0,4}(?!\w)|\d[-_]\w|\w[-_]\d")
+"""An extension, or parts that are joined and have digits."""
+_STOPS = ".,:;!"
+_LONGEST_FILE = 255
 _MOST_FILES = 5
 _MOST_NAMESAKES = 50
 """Documents that are compared with one name."""
@@ -59,7 +61,8 @@ def named_files(text: str, library: Library, catalog: Catalog) -> tuple[str, ...
     """Return the ids of the documents whose file a text names, with or without its extension."""
     folded = text.casefold()
     found: dict[str, None] = {}
-    names = (name.rstrip(".") for name in _FILE_NAME.findall(folded))
+    held = (name.rstrip(_STOPS) for name in _NAME.findall(folded))
+    names = (name for name in held if len(name) <= _LONGEST_FILE and _OF_A_FILE.search(name))
     for name in list(dict.fromkeys(names))[:_MOST_FILES]:
         alike = catalog.documents(library, name, limit=_MOST_NAMESAKES)[0] if name else []
         for document in alike:
