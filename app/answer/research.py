@@ -458,7 +458,8 @@ class Research:
                 written.text, found.evidence, question=asked.question.text
             )
             stage.n_out = sum(len(sentence.citations) for sentence in grounded.sentences)
-        confident = quoted.selection.sufficiency >= CONFIDENT
+        # what a small model does not find is no evidence that it is not there
+        confident = how.prompts == "compact" or quoted.selection.sufficiency >= CONFIDENT
         outcome = settle(quoted.quote, grounded, written.stopped, confident=confident)
         return outcome, written.notices
 
@@ -527,8 +528,9 @@ class Research:
         """
         asked, profile = found.asked, found.asked.choice.profile
         can = profile.hosted or (profile.parameters or 0.0) >= LEADING_PARAMETERS
-        codes = {notice.code for notice in found.search(asked.text).notices} if can else set()
-        if asked.calls.helper is None or "language_differs" not in codes:
+        if asked.calls.helper is None or not can:
+            return found
+        if all(one.code != "language_differs" for one in found.search(asked.text).notices):
             return found
         library = libraries(asked.question.library)[0]
         language = self.searcher_for(library).retriever.lexical.languages(library)[0]

@@ -156,9 +156,10 @@ def show_answer(answer: Json) -> None:
         out.print()
         out.print(f"[dim]In the words of {escape(str(answer['generator']))}[/]")
     out.print(Markdown(words or quote))
-    if answer["nearest"]:
+    nearest = answer.get("nearest", ())  # a server of before has none
+    if nearest:
         out.print(f"\n[dim]{NEAREST}[/]")
-    for near in answer["nearest"]:
+    for near in nearest:
         say(f"- \u201c{' '.join(near['quote'].split())}\u201d ({near['title']})")
     for notice in answer["notices"]:
         err.print(f"[yellow]{notice['code']}:[/] {notice['message']}")
