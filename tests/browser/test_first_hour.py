@@ -67,6 +67,7 @@ def test_the_first_hour(empty: DocuMind, open_page: OpenPage) -> None:
     page.keyboard.press("Escape")
     page.get_by_label("Question", exact=True).fill("half a quest")
     conversation = page.get_by_role("region", name="Conversation", exact=True)
+    page.set_viewport_size({"width": 1280, "height": 560})  # there is something to scroll
     conversation.evaluate("box => { box.scrollTop = 40; }")
     wait_until(page, "document.querySelector('[aria-label=Conversation]').scrollTop === 40")
     address = page.url
