@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +12,6 @@ from app.core.forms import AS_JSON, WITHIN
 from app.core.labels import NO_LABELS, Labels, Value
 from app.core.links import WebLink
 from app.core.normalisation import clean_name
-from app.core.text import words
 from app.core.vocabulary import FloatArray, Library
 
 
@@ -299,9 +299,13 @@ class DeleteResult:
     """Copies that no deletion and no purge can remove."""
 
 
+_WORD = re.compile(r"[^\W_]+")
+
+
 def searched_names(titles: str, filename: str) -> str:
     """Return titles, and below them the name of a file that says more than they do."""
-    said = set(words(filename.rpartition(".")[0] or filename)).difference(words(titles))
+    said = set(_WORD.findall((filename.rpartition(".")[0] or filename).casefold()))
+    said.difference_update(_WORD.findall(titles.casefold()))
     return f"{titles}\n{filename}" if said else titles
 
 
