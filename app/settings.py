@@ -318,12 +318,6 @@ class Settings(BaseSettings):
         "how a model is told to work where the mode's prompt sets none: grounded, cot,"
         " react or self_ask",
     )
-    grounding_min_similarity: float = knob(
-        _GENERATION.grounding_min_similarity,
-        "probability from which a passage is about a sentence that it does not say",
-        ge=0,
-        le=1,
-    )
     flare_active_retrieval: bool = knob(
         _ANSWER.flare_active_retrieval, "use flare where a request names no strategy"
     )
@@ -355,6 +349,11 @@ class Settings(BaseSettings):
     )
     prompts_dir: Path | None = knob(
         None, "overlay for the prompts, file by file; empty: the packaged ones"
+    )
+    strict: bool = knob(
+        _ANSWER.strict,
+        "show no sentence of a model that the check does not call supported; a request can ask"
+        " for it too",
     )
     refusal_language: Literal["en", "question"] = knob(
         _ANSWER.refusal_language,

@@ -25,7 +25,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = Path("app/api/static/page")
 BUNDLE = Path("app/bundle")
-MODELS = (BUNDLE / "minilm", BUNDLE / "reader")
+MODEL = BUNDLE / "minilm"
 SAMPLES = Path("data/sample_docs")
 MOST_MODEL_BYTES = 60_000_000
 
@@ -90,10 +90,10 @@ def build(out: Path, kinds: tuple[str, ...]) -> dict[str, str]:
 
 
 def stage(tree: Path) -> None:
-    """Copy tracked files, page, samples and models into a new tree, all of mode 644.
+    """Copy tracked files, page, samples and model into a new tree, all of mode 644.
 
     Raises:
-        SystemExit: The page was not built, or a model is larger than a wheel may carry.
+        SystemExit: The page was not built, or the model is larger than a wheel may carry.
     """
     if not (ROOT / PAGE / "index.html").is_file():
         raise SystemExit("the page is not built; it needs Node 20: run make page")
@@ -101,12 +101,10 @@ def stage(tree: Path) -> None:
     for name in filter(None, tracked.split("\0")):
         if name.startswith(("app/", "scripts/", "data/")) or "/" not in name:
             copy(ROOT / name, tree / name)
-    for model in MODELS:
-        size = (ROOT / model / "int8.graph").stat().st_size
-        if size > MOST_MODEL_BYTES:
-            raise SystemExit(f"the model in {model} takes {size} bytes, over {MOST_MODEL_BYTES}")
-    moves = [(PAGE, PAGE), (SAMPLES, BUNDLE / "samples"), *((one, one) for one in MODELS)]
-    for source, target in moves:
+    size = (ROOT / MODEL / "int8.graph").stat().st_size
+    if size > MOST_MODEL_BYTES:
+        raise SystemExit(f"the embedded model takes {size} bytes, over {MOST_MODEL_BYTES}")
+    for source, target in ((PAGE, PAGE), (SAMPLES, BUNDLE / "samples"), (MODEL, MODEL)):
         for path in sorted((ROOT / source).rglob("*")):
             if path.is_file():
                 copy(path, tree / target / path.relative_to(ROOT / source))

@@ -15,7 +15,7 @@ from app.answer.models import ModelSelector
 from app.answer.search import SearcherFor, libraries
 from app.core.cancel import CancelToken
 from app.core.errors import InvalidInput, ModelNotInstalled, ProviderError
-from app.core.ports import Generator
+from app.core.ports import Generator, Reader
 from app.core.trace import Trace
 from app.core.types import (
     CheckCounts,
@@ -31,9 +31,9 @@ from app.core.types import (
 )
 from app.generation.citations import claim_spans, plain_claim
 from app.generation.grounding import PromptEcho
-from app.generation.prompts import GenerationOptions, PromptLibrary
+from app.generation.prompts import PromptLibrary
 from app.generation.reading import Claim, ReadPassage, read_passage
-from app.generation.support import Comparison, Origin, SupportModel, verdict_of
+from app.generation.support import Comparison, Examination, Origin, verdict_of
 from app.retrieval.legs import merge
 from app.retrieval.request import SearchRequest
 
@@ -77,19 +77,18 @@ class CheckService:
     """Checks texts; stateless, so it may be shared between threads."""
 
     def __init__(
-        self, *, searcher_for: SearcherFor, options: GenerationOptions, prompts: Iterable[str] = ()
+        self, *, searcher_for: SearcherFor, reader: Reader | None, prompts: Iterable[str] = ()
     ) -> None:
         """Keep what checking takes.
 
         Args:
             searcher_for: Returns how a library is searched now.
-            options: The probability from which a passage is about a sentence.
+            reader: Reads sentences beside passages; without one only copies are supported.
             prompts: What models are told; a sentence that repeats it is never supported.
         """
         self._searcher_for = searcher_for
-        self._model = SupportModel.load()
+        self._reader = reader
         self._echo = PromptEcho(prompts)
-        self._least = options.grounding_min_similarity
 
     def against(self, text: str, source: str) -> CheckReport:
         """Check a text against another text; findings have offsets and no document."""
@@ -118,7 +117,9 @@ class CheckService:
     def with_better(self, report: CheckReport, scope: Scope) -> CheckReport:
         """Return a report where sentences without support name a place that supports them."""
         open_ = [
-            one for one in report.sentences if one.verdict in ("weak", "contradicted", "not_found")
+            one
+            for one in report.sentences
+            if one.verdict in ("unsure", "contradicted", "not_found")
         ]
         claims = {one.start: Claim(plain_claim(one.text)) for one in open_}
         found = self._verdicts(claims, "search", self._library_sources(scope))
@@ -166,18 +167,15 @@ class CheckService:
         for batch in (starts[at : at + _BATCH] for at in range(0, len(starts), _BATCH)):
             sources = sources_of([claims[start] for start in batch])
             distinct = {id(one.read): one.read for found in sources for one in found}
-            examination = self._model.examine(distinct.values(), against)
+            examination = Examination(distinct.values(), self._reader, against)
             for start, held_against in zip(batch, sources, strict=True):
                 claim = claims[start]
                 if self._echo.repeats(claim):
                     verdicts[start] = "not_found", []
                     continue
-                found = [
-                    (one, source)
-                    for source in held_against
-                    if (one := examination.compare(claim, source.read))
-                ]
-                verdict, deciding = verdict_of([one for one, _ in found], self._least)
+                compared = examination.compare(claim, [one.read for one in held_against])
+                verdict, deciding = verdict_of(compared.values())
+                found = [(one, held_against[at]) for at, one in compared.items()]
                 found.sort(key=lambda pair: (pair[0] is not deciding, -pair[0].score))
                 findings = [source.finding(one) for one, source in found[:_FINDINGS]]
                 verdicts[start] = verdict, findings

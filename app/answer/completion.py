@@ -45,12 +45,17 @@ class Completions:
             cancel: Ends the call.
 
         Raises:
-            InvalidInput: No model is connected.
+            InvalidInput: No model is connected, or the question is strict.
             ProviderBadResponse: The model wrote something that is no JSON.
             ProviderError: The host failed.
             Cancelled: The token was cancelled.
         """
         question = answer.question
+        if question.strict:
+            raise InvalidInput(
+                "response_format: a model writes JSON, which is not checked sentence by sentence;"
+                " leave response_format out, or ask without strict and STRICT"
+            )
         built = self.prompts.task(
             "structured", question=question.text, answer=answer.text, wishes=question.wishes or " "
         )

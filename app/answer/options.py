@@ -35,5 +35,7 @@ class AnswerOptions:
     """0: for ever."""
     refusal_language: Literal["en", "question"] = "en"
     """Language of the sentence of an abstention."""
+    strict: bool = False
+    """Show no sentence of a model that is not supported, whatever a request says."""
     manner: MannerOptions = field(default_factory=MannerOptions)
     """How models are asked."""

@@ -258,8 +258,11 @@ class AnswerRecord:
 
 
 def _of_today(sentences: Iterable[Mapping[str, object]]) -> tuple[dict[str, object], ...]:
-    """Return kept sentences; older releases called `not_found` `unsupported`."""
-    new = {"unsupported": "not_found"}
+    """Return kept sentences in today's words.
+
+    Older releases called `not_found` `unsupported`, and `unsure` `weak`.
+    """
+    new = {"unsupported": "not_found", "weak": "unsure"}
     return tuple(
         {**one, "verdict": new.get(str(one["verdict"]), one["verdict"])} for one in sentences
     )

@@ -460,7 +460,13 @@ class Research:
             stage.n_out = sum(len(sentence.citations) for sentence in grounded.sentences)
         # what a small model does not find is no evidence that it is not there
         confident = how.prompts == "compact" or quoted.selection.sufficiency >= CONFIDENT
-        outcome = settle(quoted.quote, grounded, written.stopped, confident=confident)
+        outcome = settle(
+            quoted.quote,
+            grounded,
+            written.stopped,
+            confident=confident,
+            strict=asked.question.strict,
+        )
         return outcome, written.notices
 
     def _cutoff_decides(self, asked: Asked) -> bool:

@@ -229,6 +229,7 @@ class RAGService:
     def _answered(
         self, question: Question, cancel: CancelToken, trace: Trace
     ) -> Steps[AnswerEvent, None, None]:
+        question = replace(question, strict=question.strict or self._research.options.strict)
         with trace.stage("intent"):
             intent = (
                 Intent("question", without_politeness(question.text))

@@ -162,7 +162,9 @@ class Summaries:
         with asked.trace.stage("ground") as stage:
             grounded = self.grounder.ground(finished(written.text), found.evidence)
             stage.n_out = sum(len(sentence.citations) for sentence in grounded.sentences)
-        outcome = settle(quote, grounded, written.stopped, confident=True)
+        outcome = settle(
+            quote, grounded, written.stopped, confident=True, strict=asked.question.strict
+        )
         return found.noted(*written.notices), outcome
 
     def _map(

@@ -212,7 +212,8 @@ def write(
 ) -> Steps[ReadingEvent | TokenEvent, None, ModelText]:
     """Yield what a model writes, provisionally, and return all that was let through.
 
-    A prompt that proves too long for the model is made shorter once.
+    A prompt that proves too long for the model is made shorter once. Where a question is strict
+    nothing is shown before it is checked.
 
     Raises:
         InvalidInput: Not even a shorter prompt fits the model's window.
@@ -236,7 +237,9 @@ def write(
         )
         stream = _Stream(composed, task, answer_writer.tokens, calls)
         try:
-            yield from stream.events(model)
+            for event in stream.events(model):
+                if not (task.question.strict and isinstance(event, TokenEvent)):
+                    yield event
         except InvalidInput:
             if stream.guard.text or share == shares[-1]:
                 raise
@@ -352,7 +355,12 @@ class Outcome:
 
 
 def settle(
-    quote: Quote | None, grounded: Grounded, stopped: Runaway | None, *, confident: bool
+    quote: Quote | None,
+    grounded: Grounded,
+    stopped: Runaway | None,
+    *,
+    confident: bool,
+    strict: bool = False,
 ) -> Outcome:
     """Return what the reader gets.
 
@@ -361,6 +369,7 @@ def settle(
         grounded: The model's words, checked.
         stopped: Why the model's stream was ended early, if it was.
         confident: The quote answers the question with good probability.
+        strict: Sentences that are not supported are withheld, with everything between them.
 
     Returns:
         The model's answer, the quote with the model's words below it, the quote alone, or the
@@ -368,15 +377,17 @@ def settle(
     """
     if stopped == "repeat" and quote is not None:
         return Outcome(quote.text, quote.sentences, "", quoted=True)
-    grounded, notice = _without_contradicted(grounded)
+    withheld = None
+    if strict:
+        grounded, withheld = _supported_alone(grounded)
     own = _holding(grounded.sentences)
     words = " ".join(sentence.text for sentence in own)
     refused = is_refusal(grounded.text)
     if quote is None:
         return (
-            Outcome(grounded.text, grounded.sentences, words, notice)
+            Outcome(grounded.text, grounded.sentences, words, withheld)
             if own and not refused and not stopped
-            else _refusal(words)
+            else replace(_refusal(words), notice=withheld)
         )
     if refused or (not own and reads_as_refusal(grounded.text)):
         return (
@@ -385,10 +396,11 @@ def settle(
             else _refusal("")
         )
     if stopped or not own:
-        return quoted_instead(quote, _REASONS[stopped or "unsupported"], words)
+        reason = withheld.message if withheld else _REASONS["unsupported"]
+        return quoted_instead(quote, _REASONS[stopped] if stopped else reason, words)
     if quote.leads:
-        return replace(_below(quote, own, words), notice=notice)
-    return Outcome(grounded.text, grounded.sentences, words, notice)
+        return replace(_below(quote, own, words), notice=withheld)
+    return Outcome(grounded.text, grounded.sentences, words, withheld)
 
 
 def quoted_instead(quote: Quote, reason: str, model_text: str | None) -> Outcome:
@@ -413,12 +425,12 @@ def supported_share(outcome: Outcome) -> float:
 
     Retrieval is calibrated on whether passages answer a question; what a model adds that they do
     not say lowers that. Quotes are always supported, so the calibration stands as it is for them,
-    and what stands below a quote neither adds to it nor takes from it where it is weak.
+    and what stands below a quote neither adds to it nor takes from it where it is unsure.
     """
     claims = [
         sentence.verdict
         for sentence in outcome.sentences
-        if sentence.verdict != "no_claim" and not (outcome.below and sentence.verdict == "weak")
+        if sentence.verdict != "no_claim" and not (outcome.below and sentence.verdict == "unsure")
     ]
     return claims.count("supported") / len(claims) if claims else 1.0
 
@@ -428,29 +440,28 @@ def _refusal(model_text: str) -> Outcome:
 
 
 def _holding(sentences: Sequence[Sentence]) -> tuple[Sentence, ...]:
-    return tuple(one for one in sentences if one.verdict in ("supported", "weak") and one.citations)
+    return tuple(
+        one for one in sentences if one.verdict in ("supported", "unsure") and one.citations
+    )
 
 
-def _without_contradicted(grounded: Grounded) -> tuple[Grounded, Notice | None]:
-    """Return the answer without the sentences that a passage contradicts, and the notice."""
+def _supported_alone(grounded: Grounded) -> tuple[Grounded, Notice | None]:
+    """Return an answer's supported sentences, nothing else of it, and how many are withheld."""
+    if is_refusal(grounded.text):
+        return grounded, None
     kept: list[Sentence] = []
     text, at = "", 0
     for one in grounded.sentences:
-        before = grounded.text[at : one.answer_start]
+        gap = "".join(filter(str.isspace, grounded.text[at : one.answer_start])) or " "
         at = one.answer_end
-        if one.verdict == "contradicted":
-            continue
-        text += before if text else before.lstrip()
-        kept.append(replace(one, answer_start=len(text), answer_end=len(text) + len(one.text)))
-        text += one.text
+        if one.verdict == "supported":
+            text += gap if text else ""
+            kept.append(replace(one, answer_start=len(text), answer_end=len(text) + len(one.text)))
+            text += one.text
     gone = len(grounded.sentences) - len(kept)
-    if not gone:
-        return grounded, None
     said = "a sentence" if gone == 1 else f"{gone} sentences"
-    return (
-        replace(grounded, text=text + grounded.text[at:], sentences=tuple(kept)),
-        Notice("contradicted_removed", f"{said} of the model left out: a passage says otherwise"),
-    )
+    notice = Notice("withheld", f"{said} of the model withheld: no passage is sure to say so")
+    return Grounded(text, tuple(kept), grounded.dropped), notice if gone else None
 
 
 def _below(quote: Quote, own: Sequence[Sentence], words: str) -> Outcome:

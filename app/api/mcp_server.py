@@ -367,7 +367,7 @@ async def _ask(at: At, asked: AskArguments) -> types.CallToolResult:
 async def _check(at: At, asked: CheckArguments) -> types.CallToolResult:
     """Check every sentence of a text against the libraries, or against another text.
 
-    Each is supported, weak (close to a place, not confirmed), contradicted or not found, with the
+    Each is supported, unsure (a place may say it), contradicted or not found, with the
     place. A model can judge too.
     """
     report = await at.edge.checks.run(partial(questions.checked, at.door, asked))

@@ -142,7 +142,7 @@ class Services:
         writer = AnswerWriter(
             models.embedded.extractive, self.prompts, TokenCalibrator(), generation
         )
-        grounder = Grounder(generation, self.prompts.instructions())
+        grounder = Grounder(models.embedded.reader, self.prompts.instructions())
         speeds = ModelSpeeds(store.models)
         self.rag = RAGService(
             catalog=store.catalog,
@@ -164,7 +164,7 @@ class Services:
         self.completions = Completions(models, self.prompts)
         self.checker = CheckService(
             searcher_for=self.libraries.searcher,
-            options=generation,
+            reader=models.embedded.reader,
             prompts=self.prompts.instructions(),
         )
         self.second_opinion = SecondOpinion(models, self.prompts)

@@ -88,6 +88,11 @@ def ask(
             " ENABLE_FALLBACK_RETRIEVAL]"
         ),
     ] = None,
+    strict: bool | None = typer.Option(
+        None,
+        "--strict",
+        help="withhold what a model writes and the check does not call supported [default: STRICT]",
+    ),
     tags: TagsOption = None,
     where: WhereOption = None,
     collection: CollectionOption = None,
@@ -107,6 +112,7 @@ def ask(
         "model": model,
         "evidence": evidence,
         "fallback": fallback,
+        "strict": strict,
     }
     options = {name: value for name, value in options.items() if value is not None}
     if tags or where or collection:
@@ -417,7 +423,7 @@ def check(
     ] = None,
     form: Annotated[Format, typer.Option("--format", help="markdown, html or json")] = "markdown",
 ) -> None:
-    """Check every sentence of a text: supported, weak, contradicted or not found.
+    """Check every sentence of a text: supported, unsure, contradicted or not found.
 
     Weak is close to a place, not confirmed. Each verdict names the place in a document.
 

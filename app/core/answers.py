@@ -296,6 +296,15 @@ class Citation:
 
 
 @dataclass(frozen=True, slots=True)
+class Stance:
+    """How a text stands to a claim: probabilities in [0, 1] that sum to 1."""
+
+    supported: float
+    contradicted: float
+    not_stated: float
+
+
+@dataclass(frozen=True, slots=True)
 class Sentence:
     """A sentence of the answer, at `answer[answer_start:answer_end]`, with support."""
 
@@ -335,6 +344,8 @@ class Question:
     """Hand a model the nearest passages where none passes the cutoff; None: as configured."""
     evidence: EvidenceKind | None = None
     """How much a model is handed; None: as configured."""
+    strict: bool = False
+    """Show no sentence of a model that is not supported."""
     wishes: str = field(default="", metadata=WITHIN)
     """What a client's system message asks for; a model reads it, quotes cannot follow it."""
 
@@ -507,7 +518,7 @@ class CheckCounts:
     """Sentences by verdict."""
 
     supported: int
-    weak: int
+    unsure: int
     contradicted: int
     not_found: int
     no_claim: int

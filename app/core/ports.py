@@ -22,6 +22,7 @@ from app.core.types import (
     PassageCode,
     Prompt,
     QuestionCode,
+    Stance,
     Token,
 )
 
@@ -116,6 +117,9 @@ class Reader(Protocol):
 
     def answers(self, question: str, units: Sequence[str]) -> list[float]:
         """Return one logit per unit: the higher, the likelier it answers."""
+
+    def stances(self, pairs: Sequence[tuple[str, str]]) -> list[Stance]:
+        """Return how the second text of each pair stands to the claim before it."""
 
 
 class Parser(Protocol):

@@ -79,12 +79,11 @@ Strategy = Literal["baseline", "hyde", "multi_query", "flare"]
 Reasoning = Literal["grounded", "cot", "react", "self_ask"]
 Rerank = Literal["auto", "none", "late", "mmr", "cross_encoder"]
 Band = Literal["strong", "partial", "weak"]
-Verdict = Literal["supported", "weak", "contradicted", "not_found", "no_claim"]
+Verdict = Literal["supported", "unsure", "contradicted", "not_found", "no_claim"]
 """Of a sentence of an answer or of a text that is checked.
 
-`supported`: all of it stands together in one place of a source. `weak`: a place is about it, but it
-does not stand there together. `contradicted`: a place has another figure, name, role, comparison,
-denial or order. `not_found`: no place is about it. `no_claim`: headings, table heads, code,
+`supported`: a place of a source says it. `unsure`: a place may say it. `contradicted`: a place says
+otherwise. `not_found`: no place says it or denies it. `no_claim`: headings, table heads, code,
 questions, lead-ins and, in an answer, an echo of the question, which nothing can hold or deny."""
 SecondVerdict = Literal["supported", "not_supported"]
 """What a model says that was asked too."""
@@ -121,7 +120,7 @@ NoticeCode = Literal[
     "generator_unavailable",
     "hosted_provider",
     "quoted_instead",
-    "contradicted_removed",
+    "withheld",
     "mode_needs_model",
     "document_unclear",
     "subject_missing",

@@ -12,12 +12,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from app.core.ports import Reader
 from app.core.sentences import sentence_spans
 from app.core.types import Citation, CitedBy, Evidence, Sentence, Verdict
 from app.generation.citations import MARK, ClaimReader, guard, mark_numbers, plain_claim, with_mark
-from app.generation.prompts import PLACEHOLDER, REFUSAL, GenerationOptions
+from app.generation.prompts import PLACEHOLDER, REFUSAL
 from app.generation.reading import Claim, ReadPassage, content_tokens, read_passage
-from app.generation.support import Comparison, Examination, SupportModel, longest_run, verdict_of
+from app.generation.support import Comparison, Examination, longest_run, verdict_of
 from app.generation.yes_no import asks_yes_or_no
 
 # Find answer sentences that repeat the prompt instead of the passages.
@@ -70,16 +71,15 @@ class Grounded:
 class Grounder:
     """Checks answers sentence by sentence."""
 
-    def __init__(self, options: GenerationOptions, prompts: Iterable[str] = ()) -> None:
+    def __init__(self, reader: Reader | None = None, prompts: Iterable[str] = ()) -> None:
         """Keep what checking takes.
 
         Args:
-            options: The probability from which a passage is about a sentence.
+            reader: Reads sentences beside passages; without one only copies are supported.
             prompts: What models are told; a sentence that repeats it is never supported.
         """
         self._echo = PromptEcho(prompts)
-        self._model = SupportModel.load()
-        self._least = options.grounding_min_similarity
+        self._reader = reader
 
     def ground(
         self, text: str, evidence: Sequence[Evidence], by: CitedBy = "model", question: str = ""
@@ -96,15 +96,16 @@ class Grounder:
 
         Returns:
             Text whose `sentences` lie at their offsets. A supported sentence has citations of what
-            says it, a weak one of what is about it: those that were written or, failing them, one
-            that the engine added. Others have none.
+            says it, an unsure one of what may say it: those that were written or, failing them, one
+            that the engine added. A contradicted one has what denies it, others have none.
         """
         by_number = {item.n: item for item in evidence}
         guarded = guard(text, by_number.keys())
         if guarded == REFUSAL:
             return Grounded(guarded, (Sentence(guarded, 0, len(guarded), "supported"),))
         passages = {item.n: read_passage(item.hit.passage) for item in evidence}
-        examination = self._model.examine(passages.values())
+        # of a quote is asked where it stands, which needs no reader
+        examination = Examination(passages.values(), self._reader if by == "model" else None)
         reader = ClaimReader.of(guarded)
         asked = _echoed_words(question)
         out = _Rebuilt(guarded)
@@ -144,31 +145,32 @@ class Grounder:
         by: CitedBy,
     ) -> tuple[Verdict, dict[int, Comparison]]:
         own = _compared(claim, {n: passages[n] for n in cited}, examination)
-        if held := {n: one for n, one in own.items() if self._supports(one, by)}:
+        if held := {n: one for n, one in own.items() if _supports(one, by)}:
             return "supported", held
         others = _compared(
-            claim, {n: one for n, one in passages.items() if n not in own}, examination
+            claim, {n: one for n, one in passages.items() if n not in cited}, examination
         )
-        if held := {n: one for n, one in others.items() if self._supports(one, by)}:
+        if held := {n: one for n, one in others.items() if _supports(one, by)}:
             best = max(held, key=lambda n: held[n].score)
             return "supported", {best: held[best]}
         found = {**own, **others}
-        verdict, deciding = verdict_of(found.values(), self._least)
-        if verdict != "weak":
-            return verdict, {}
-        near = {n: one for n, one in own.items() if one.verdict(self._least) == "weak"}
-        return "weak", near or {n: one for n, one in found.items() if one is deciding}
+        verdict, deciding = verdict_of(found.values())
+        near = {n: one for n, one in own.items() if one.verdict == verdict == "unsure"}
+        return verdict, near or {n: one for n, one in found.items() if one is deciding}
 
-    def _supports(self, one: Comparison, by: CitedBy) -> bool:
-        verdict = one.verdict(self._least)
-        return verdict == "supported" or (by == "engine" and (one.verbatim or verdict == "weak"))
+
+def _supports(one: Comparison, by: CitedBy) -> bool:
+    return one.verdict == "supported" or (
+        by == "engine" and (one.verbatim or one.verdict == "unsure")
+    )
 
 
 def _compared(
     claim: Claim, passages: Mapping[int, ReadPassage], examination: Examination
 ) -> dict[int, Comparison]:
-    found = ((n, examination.compare(claim, passage)) for n, passage in passages.items())
-    return {n: one for n, one in found if one is not None}
+    numbers = list(passages)
+    found = examination.compare(claim, list(passages.values()))
+    return {numbers[at]: one for at, one in found.items()}
 
 
 def _echoed_words(question: str) -> frozenset[str]:

@@ -431,7 +431,5 @@ class GenerationOptions:
     """Sampling temperature where a prompt names none, [0, 2]."""
     reasoning: Reasoning = "grounded"
     """How a model is told to work where neither the question nor the mode's prompt says."""
-    grounding_min_similarity: float = 0.4
-    """Probability, [0, 1], from which a passage is about a sentence that it does not say."""
     explicit: tuple[str, ...] = ()
     """Names of those of these options that the user set; they act with every packaged prompt."""

@@ -1,28 +1,21 @@
 """Judge whether a passage holds a claim, and where.
 
-A claim is supported where one sentence or one row of the passage says it (`statements`, `rows`), or
-where it is a copy. It is contradicted where such a place says something else, or where it has a
-figure, a denial or an opposite that the passage has not while it shares nearly all its words. For
-the rest a logistic model weighs what is shared and what differs, which tells a passage that is
-about the claim from one that is not; its weights lie in `grounding.json` together with the command
-that made them.
+What stands in one sentence or one row, word for word or by rules of form, is read off
+(`entailment`, `rows`); hardly a false sentence is. What stands there in other words is read by a
+small trained model, the claim beside the window of the passage that shares most words with it. What
+differs in a figure, a name, a denial or an opposite is never supported by the model's word alone.
 """
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Literal
 
-import numpy as np
-import numpy.typing as npt
-
 from app.core.cancel import lazy
+from app.core.ports import Reader
 from app.core.text import tokenise
-from app.core.types import Verdict
+from app.core.types import Stance, Verdict
 from app.generation.citations import without_marks
 from app.generation.entailment import verdict_on
 from app.generation.reading import (
@@ -32,7 +25,6 @@ from app.generation.reading import (
     align,
     antonyms,
     is_named,
-    is_spelt_out,
     negations,
     prefixed,
     spelt_figures,
@@ -40,19 +32,9 @@ from app.generation.reading import (
     unknown_words,
 )
 from app.generation.rows import rows_say
+from app.generation.windows import window_for
 
 # Find small contradictions between a claim and a text on the same subject.
-
-FAITHFUL_FEATURES = (
-    "names",  # names of the claim that the passage has not, nor misspelt
-    "figures",  # figures of the claim, spelt ones too, that the passage has not, 2 at most
-    "denials",  # how much more often the claim denies than the window
-    "denied",  # how often the claim denies, 2 at most
-    "opposites",  # words of the claim that the place has not, while it has their opposite
-    "prefixes",  # the same for opposites made by a prefix: unable, able
-)
-"""Columns of a faithful row; each can only lower the support."""
-OPPOSITES = FAITHFUL_FEATURES.index("opposites")
 
 
 class Placed:
@@ -70,69 +52,44 @@ class Placed:
         """Content words of the claim that stand nowhere in the passage, however spelt."""
         return unknown_words(self.claim, self.passage)
 
+    @lazy
+    def run(self) -> float:
+        """Share of the claim's words in one run of the place, in [0, 1]."""
+        return longest_run(self.claim.tokens, self.near) / max(1, len(self.claim.tokens))
 
-def faithful_row(placed: Placed) -> npt.NDArray[np.float64]:
-    """Return FAITHFUL_FEATURES of a claim, float64 `[len(FAITHFUL_FEATURES)]`."""
-    claim, passage, unknown = placed.claim, placed.passage, placed.unknown
+
+def says_the_opposite(placed: Placed) -> bool:
+    """Return whether the place has the opposite of a word that it lacks, listed or by a prefix."""
+    claim, passage = placed.claim, placed.passage
     near, known = frozenset(placed.near), antonyms()
-    denied = claim.specifics.negations
-    opposites = prefixes = 0
-    for token in claim.wanted:
-        if token in near:
-            continue
-        place = passage.known if token in unknown else near
-        opposites += not place.isdisjoint(known.get(token, ()))
-        prefixes += token in unknown and not passage.known.isdisjoint(prefixed(token))
-    return np.asarray(
-        [
-            float(sum(not is_spelt_out(name, passage) for name in claim.specifics.names & unknown)),
-            float(min(2, len(claim.figures - passage.figures))),
-            float(max(0, denied - negations(placed.window))),
-            float(min(2, denied)),
-            float(opposites),
-            float(prefixes),
-        ]
-    )
+    for token in claim.wanted - near:
+        is_unknown = token in placed.unknown
+        if not (passage.known if is_unknown else near).isdisjoint(known.get(token, ())):
+            return True
+        if is_unknown and not passage.known.isdisjoint(prefixed(token)):
+            return True
+    return False
 
-
-def says_the_opposite(row: npt.NDArray[np.float64]) -> bool:
-    """Return whether a faithful row shows an opposite."""
-    return bool(row[OPPOSITES:].any())
-
-
-# Compare a claim with a passage in figures: what is shared and what differs.
-
-Floats = npt.NDArray[np.float64]
-
-FEATURES = (
-    "coverage",  # idf-weighted share of the claim's words in the quoted window
-    "names",  # names in the claim that the passage has not, 2 at most
-    "run",  # longest common run of words, relative to the claim
-    # share of the claim's content words that stand nowhere in the passage, however spelt
-    "unknown",
-    "unknown_count",  # their number, 5 at most
-    "length",  # tens of content words
-)
-"""Columns of a support row, in order."""
 
 _NEAR_COPY = 0.35
 """Share of a claim in one run from which it copies its source; with a strange name 0.3 % of
 right sentences are like that."""
 
 
-def contradicts(placed: Placed, row: Floats) -> bool:
+def differs(placed: Placed) -> bool:
     """Return whether a claim differs from its passage in what must not differ.
 
     It has a figure that stands nowhere in the passage and is no year that the window implies, or
     denies more often than the window does, or is a near copy in which nothing but names is strange.
-
-    Args:
-        placed: What was said, and where it should stand.
-        row: From `support_row`.
     """
     claim, passage = placed.claim, placed.passage
-    names, run, unknown = (row[FEATURES.index(name)] for name in ("names", "run", "unknown_count"))
-    if names >= 1 and unknown <= names and run >= _NEAR_COPY:
+    strange = [
+        name
+        for name in claim.specifics.names
+        if name not in passage.known and not is_named(name, passage)
+    ]
+    unknown = sum(token in placed.unknown for token in claim.content)
+    if strange and unknown <= len(strange) and placed.run >= _NEAR_COPY:
         return True
     if claim.specifics.negations > negations(placed.window):
         return True
@@ -151,28 +108,6 @@ def _implied_years(text: str) -> frozenset[str]:
     )
 
 
-def support_row(placed: Placed) -> Floats:
-    """Return FEATURES of a claim and its passage, float64 `[len(FEATURES)]`."""
-    claim, passage, ordered = placed.claim, placed.passage, placed.claim.content
-    unknown = [token for token in ordered if token in placed.unknown]
-    strange = [
-        name
-        for name in claim.specifics.names
-        if name not in passage.known and not is_named(name, passage)
-    ]
-    run = longest_run(claim.tokens, placed.near)
-    return np.asarray(
-        [
-            placed.found.coverage,
-            float(min(2, len(strange))),
-            run / max(1, len(claim.tokens)),
-            len(unknown) / max(1, len(ordered)),
-            float(min(5, len(unknown))),
-            len(ordered) / 10,
-        ]
-    )
-
-
 def longest_run(first: Sequence[str], second: Sequence[str]) -> int:
     """Return the length of the longest common contiguous run of two token lists."""
     places: dict[str, list[int]] = {}
@@ -186,61 +121,30 @@ def longest_run(first: Sequence[str], second: Sequence[str]) -> int:
     return best
 
 
-_RUN = FEATURES.index("run")
+# Compare a claim with passages, and say what they make of it.
 
+SUPPORTED_FROM = 0.5
+"""Least probability with which a window states a claim that is `supported`
+(evaluation/reports/two_rates.md)."""
+UNSURE_FROM = 0.3
+"""The same for one that is `unsure`."""
+CONTRADICTED_FROM = 0.5
+"""Least probability with which a window denies a claim that is `contradicted`."""
+MOST_READ = 4
+"""Passages of which a window is read for a claim: those that share most words with it."""
+STATED = 0.9
+"""Support of a claim that one place says by the rules; a copy has 1."""
 _VERBATIM = 0.999
 _SAME_MATTER = 0.5
-"""Coverage from which an opposite contradicts; under it a passage may speak of something else."""
-_SOURCE_GIVEN = 3.0
-"""Log-odds more that a claim stands in the text it was written from: summaries have half of
-their words from elsewhere, and with less of it one in ten true ones is not found
-(evaluation/reports/claims.md)."""
-STATED = 0.9
-"""Support of a claim that one place says in other words; a copy has 1."""
-WEAK = 0.44
-"""Most support of a claim that no one place says."""
+"""Coverage from which an opposite or another figure contradicts; under it a passage may speak of
+something else."""
 _LONG_COPY = 12
 """Words from which a claim that is a part of a sentence, word for word, is a copy of it."""
-CONTRADICTED = 0.1
-"""Most support that a contradicted claim can have; under any sensible threshold."""
 
 
 Origin = Literal["evidence", "source", "search"]
 """What passages are: the evidence that an answer was written from, the text that claims were
 written from, or what a search for a claim found."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SupportModel:
-    """Logistic weights, the last entry the bias."""
-
-    held: Floats
-    """Weights of FEATURES."""
-    faithful: Floats
-    """Weights of FAITHFUL_FEATURES."""
-
-    @staticmethod
-    def load(path: Path | None = None) -> SupportModel:
-        """Read weights from a file, or the packaged ones.
-
-        Raises:
-            ValueError: The file was made for other features.
-        """
-        source = path or Path(__file__).with_name("grounding.json")
-        data = json.loads(source.read_text(encoding="utf-8"))
-        if (tuple(data["features"]), tuple(data.get("faithful_features", ()))) != (
-            FEATURES,
-            FAITHFUL_FEATURES,
-        ):
-            raise ValueError(f"{source.name} was made for other features; run: {data['command']}")
-        return SupportModel(
-            np.asarray(data["held"], dtype=np.float64),
-            np.asarray(data["faithful"], dtype=np.float64),
-        )
-
-    def examine(self, passages: Iterable[ReadPassage], are: Origin = "evidence") -> Examination:
-        """Return the examination of claims against these passages; see `Examination`."""
-        return Examination(passages, self, are)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,125 +155,145 @@ class Comparison:
     """The place: the sentence or row that says it or says otherwise, else the window nearest."""
     said: bool | None
     """Whether one place says the claim (True), says otherwise, or neither (None)."""
-    differs: bool
-    """From `contradicts`; of what a search found only if the place lacks no other word: it may
-    speak of something else."""
-    opposed: bool
-    """The place has the opposite of a word, of the only one that it lacks unless the claim was
-    written from it: in what a search found the opposite often belongs to something else."""
+    changed: bool
+    """It differs in a figure, name or denial, or the place has the opposite of a word."""
     copied: bool
     """It is whole sentences of the passage, or a long part of one, word for word."""
     verbatim: bool
     """It stands in the passage word for word."""
-    held: float
-    """Probability in [0, 1] by FEATURES that the passage is about the claim."""
-    faithful: float
-    """Probability in [0, 1] that nothing of the claim was changed."""
+    stance: Stance | None = None
+    """What the reader makes of it; None where there is none, or nothing to read."""
 
     @property
-    def contradicted(self) -> bool:
-        """Return whether the passage says otherwise."""
-        if self.copied or self.said is not None:
-            return self.said is False and not self.copied
-        return self.opposed or self.differs
+    def is_read_off(self) -> bool:
+        """Return whether the passage says it by rules of form alone."""
+        return self.copied or self.said is True
+
+    @property
+    def denied(self) -> bool:
+        """Return whether rules of form say that the passage says otherwise."""
+        differs = self.changed if self.said is None else not self.said
+        return differs and not self.copied and self.alignment.coverage >= _SAME_MATTER
 
     @property
     def score(self) -> float:
-        """Return the support of the claim, in [0, 1]; over WEAK only if one place says it."""
-        if self.copied:
-            return 1.0
-        if self.said:
-            return STATED
-        return min(self.near, CONTRADICTED if self.contradicted else WEAK)
+        """Return the support of the claim, in [0, 1]."""
+        if self.is_read_off:
+            return 1.0 if self.copied else STATED
+        held = UNSURE_FROM if self.stance is None else self.stance.supported
+        return min(held, STATED) * (_OF_DENIED if self.denied else 1.0)
 
     @property
-    def near(self) -> float:
-        """Return the probability in [0, 1] that the passage is about the claim as it is."""
-        return min(self.held, self.faithful)
-
-    def verdict(self, least: float) -> Verdict:
-        """Return what the passage makes of the claim.
-
-        Args:
-            least: The probability from which a passage is about a claim that it does not say.
-        """
-        if self.copied or self.said:
+    def verdict(self) -> Verdict:
+        if self.is_read_off:
             return "supported"
-        if self.contradicted:
+        if self.stance is None:
+            return "contradicted" if self.denied else "unsure"
+        if self.denied:
+            doubted = self.stance.supported >= SUPPORTED_FROM
+            return "unsure" if doubted else "contradicted"
+        if self.stance.supported >= SUPPORTED_FROM:
+            return "supported"
+        if self.stance.contradicted >= CONTRADICTED_FROM:
             return "contradicted"
-        return "weak" if self.near >= least else "not_found"
+        return "unsure" if self.stance.supported >= UNSURE_FROM else "not_found"
+
+    @property
+    def bears(self) -> float:
+        """Return how much the passage has to do with the claim, in [0, 1]."""
+        read = 0.0 if self.stance is None else 1 - self.stance.not_stated
+        return max(read, self.alignment.coverage if self.denied else 0.0)
 
 
-def verdict_of(found: Iterable[Comparison], least: float) -> tuple[Verdict, Comparison | None]:
+_OF_DENIED = 0.5
+"""Share of its support that a claim keeps where rules of form deny it."""
+
+
+def verdict_of(found: Iterable[Comparison]) -> tuple[Verdict, Comparison | None]:
     """Return what several passages make of one claim, and the one that decides.
 
-    A passage that says it decides; else, of those that contradict it or are about it, the one that
-    holds most of its words.
+    A passage that says it decides; else the one that has most to do with it.
     """
-    judged = [(one.verdict(least), one) for one in found]
-    said = [one for verdict, one in judged if verdict == "supported"]
+    judged = list(found)
+    said = [one for one in judged if one.verdict == "supported"]
     if said:
         return "supported", max(said, key=lambda one: one.score)
-    bearing = [
-        (one.alignment.coverage, verdict == "contradicted", one)
-        for verdict, one in judged
-        if verdict == "weak"
-        or (verdict == "contradicted" and one.alignment.coverage >= _SAME_MATTER)
-    ]
+    bearing = [one for one in judged if one.verdict != "not_found"]
     if not bearing:
         return "not_found", None
-    _, against, best = max(bearing, key=lambda one: one[:2])
-    return ("contradicted" if against else "weak"), best
+    best = max(bearing, key=lambda one: (one.bears, one.alignment.coverage))
+    return best.verdict, best
 
 
 class Examination:
     """An answer's claims and passages; reads texts once."""
 
-    def __init__(self, passages: Iterable[ReadPassage], model: SupportModel, are: Origin) -> None:
+    def __init__(
+        self, passages: Iterable[ReadPassage], reader: Reader | None, are: Origin = "evidence"
+    ) -> None:
         """Weigh the words of the passages.
 
         Args:
             passages: What the claims are held against.
-            model: Weights of the features.
+            reader: Reads claims beside passages; without one only what is read off is supported.
             are: Where the passages come from.
         """
-        self._model = model
+        self._reader = reader
         self._are = are
-        self._shift = _SOURCE_GIVEN if are == "source" else 0.0
         self._weights = token_weights(
             tokens for passage in passages for tokens in passage.sentence_tokens
         )
 
-    def compare(self, claim: Claim, passage: ReadPassage) -> Comparison | None:
-        """Return the comparison of a claim and a passage; None if they share no word."""
-        found = align(claim, passage, self._weights)
-        if found is None:
-            return None
-        placed = Placed(claim, passage, found)
-        row, changes = support_row(placed), faithful_row(placed)
-        verbatim = found.coverage >= _VERBATIM and bool(row[_RUN] >= _VERBATIM)
+    def compare(self, claim: Claim, passages: Sequence[ReadPassage]) -> dict[int, Comparison]:
+        """Return comparisons with the passages that bear most on a claim, by their places."""
+        found = {
+            at: self._compared(claim, passage, place)
+            for at, passage in enumerate(passages)
+            if (place := align(claim, passage, self._weights))
+        }
+        nearest = sorted(
+            found, key=lambda at: (not found[at].is_read_off, -found[at].alignment.coverage)
+        )
+        chosen = nearest[:MOST_READ]
+        if (
+            self._reader is None
+            or any(found[at].is_read_off for at in chosen)
+            or not all(passages[at].english for at in chosen)  # the reader knows no other language
+        ):
+            return {at: found[at] for at in chosen}
+        pairs = [(claim.text, window_for(claim.text, passages[at].text)) for at in chosen]
+        stances = self._reader.stances(pairs)
+        return {
+            at: replace(found[at], stance=stance)
+            for at, stance in zip(chosen, stances, strict=True)
+        }
+
+    def _compared(self, claim: Claim, passage: ReadPassage, place: Alignment) -> Comparison:
+        placed = Placed(claim, passage, place)
+        verbatim = place.coverage >= _VERBATIM and placed.run >= _VERBATIM
         copied = verbatim and (
             len(claim.tokens) >= _LONG_COPY
             or tokenise(without_marks(placed.window)) == claim.tokens
         )
-        lacking = len(claim.wanted.difference(placed.near))
-        opposed = (
-            found.coverage >= _SAME_MATTER
-            and says_the_opposite(changes)
-            and (self._are == "source" or lacking == 1)
-        )
-        differs = contradicts(placed, row) and (self._are != "search" or lacking <= 1)
-        said, place = (None, None) if copied else _said(claim, passage)
+        said, at = (None, None) if copied else _said(claim, passage)
         return Comparison(
-            replace(found, start=place[0], end=place[1]) if place else found,
+            replace(place, start=at[0], end=at[1]) if at else place,
             said,
-            differs,
-            opposed,
+            said is None and self._changed(placed),
             copied,
             verbatim,
-            _logistic(row, self._model.held, self._shift),
-            _logistic(changes, self._model.faithful),
         )
+
+    def _changed(self, placed: Placed) -> bool:
+        """Return whether the place says the same of something else, or something else of it.
+
+        In what a search found the opposite, or another figure, often belongs to something else: it
+        counts only where the place lacks no other word.
+        """
+        lacking = len(placed.claim.wanted.difference(placed.near))
+        if (self._are == "source" or lacking == 1) and says_the_opposite(placed):
+            return True
+        return (self._are != "search" or lacking <= 1) and differs(placed)
 
 
 def _said(claim: Claim, passage: ReadPassage) -> tuple[bool | None, tuple[int, int] | None]:
@@ -383,7 +307,3 @@ def _said(claim: Claim, passage: ReadPassage) -> tuple[bool | None, tuple[int, i
     if said is not None:
         return said, passage.sentence_span(at)
     return by_row, (row.start, row.end) if row else None
-
-
-def _logistic(row: Floats, weights: Floats, shift: float = 0.0) -> float:
-    return 1.0 / (1.0 + math.exp(-float(row @ weights[:-1] + weights[-1] + shift)))

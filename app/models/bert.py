@@ -64,11 +64,11 @@ class BertTokenizer:
         ]
 
     def encode_pairs(
-        self, question: str, texts: Sequence[str], limit: int
+        self, pairs: Sequence[tuple[str, str]], limit: int
     ) -> list[tuple[list[int], list[int]]]:
-        """Return ids and type ids of `[CLS] question [SEP] text [SEP]`, the text cut to fit."""
-        pairs = self._tokenizer.encode_batch([(question, text) for text in texts])
-        return [(cut(pair.ids, limit), cut(pair.type_ids, limit)) for pair in pairs]
+        """Return ids and type ids of `[CLS] first [SEP] second [SEP]`, the second cut to fit."""
+        encoded = self._tokenizer.encode_batch(list(pairs))
+        return [(cut(one.ids, limit), cut(one.type_ids, limit)) for one in encoded]
 
 
 class CountedTokens:

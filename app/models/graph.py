@@ -106,13 +106,15 @@ def quantise(graph: bytes, in_float: Sequence[str]) -> bytes:
 # A BERT encoder as an ONNX graph, built from weights, and its int8 form.
 
 Precision = Literal["int8", "fp32"]
-Head = Literal["mean", "classifier"]
+Head = Literal["mean", "classifier", "reader"]
 Outliers = Mapping[int, Sequence[int]]
 """Per layer, channels between its up- and down-projection whose activations are several times
 all others'."""
 
 BUILD = "6"
 """Part of the cache key; raise it when the graph or its quantisation changes."""
+_SPAN = "placed"
+"""Names the product of a head of two columns: there is nothing to gain in eight bits."""
 _FEW = "_few"
 """Ends the names of what belongs to outlier channels."""
 NO_OUTLIERS: Outliers = MappingProxyType({})
@@ -308,20 +310,38 @@ class _Builder:
         flat = self.node("Squeeze", [total, "axis_1"], "flat")
         return self.node("LpNormalization", [flat], "output", axis=-1, p=2)
 
-    def classifier_head(self, hidden: str) -> str:
-        """Tanh pooler on [CLS] and one linear layer: raw logits `[batch, classes]`."""
+    def first(self, hidden: str) -> str:
+        """Take the state of [CLS]."""
         zero = self.constant("zero", np.array(0, dtype=np.int64))
-        first = self.node("Gather", [hidden, zero], "first", axis=1)
-        pooled = self.node(
-            "Gemm",
-            [first, self.weight("pooler.dense.weight"), self.weight("pooler.dense.bias")],
-            "pooled",
-            transB=1,
+        return self.node("Gather", [hidden, zero], "first", axis=1)
+
+    def classified(self, first: str, pooler: str, classifier: str, output: str) -> str:
+        """Tanh pooler on [CLS] and one linear layer, by their names: logits `[batch, classes]`."""
+        held = [
+            self.constant(name, self.raw(name))
+            for layer in (pooler, classifier)
+            for name in (f"{layer}.weight", f"{layer}.bias")
+        ]
+        pooled = self.node("Gemm", [first, *held[:2]], f"{output}_pooled", transB=1)
+        active = self.node("Tanh", [pooled], f"{output}_active")
+        return self.node("Gemm", [active, *held[2:]], output, transB=1)
+
+    def classifier_head(self, hidden: str) -> str:
+        """Raw logits of one head, `[batch, classes]`."""
+        return self.classified(
+            self.first(hidden), f"{self._prefix}pooler.dense", "classifier", "output"
         )
-        active = self.node("Tanh", [pooled], "pooled_active")
-        weight = self.constant("classifier.weight", self.raw("classifier.weight"))
-        bias = self.constant("classifier.bias", self.raw("classifier.bias"))
-        return self.node("Gemm", [active, weight, bias], "output", transB=1)
+
+    def reader_heads(self, hidden: str) -> tuple[str, str]:
+        """Logits `[batch, 4]`: answers, and the three of a claim; start and end of each token."""
+        first = self.first(hidden)
+        heads = [
+            self.classified(first, f"{name}.pooler", f"{name}.classifier", name)
+            for name in ("answers", "claim")
+        ]
+        placed = self.node("MatMul", [hidden, self.transposed("span.weight")], _SPAN)
+        span = self.node("Add", [placed, self.weight("span.bias")], "span")
+        return self.node("Concat", heads, "output", axis=1), span
 
     def model(self, output: str, states: str) -> bytes:
         axes = [1 if self._quick else "batch", "tokens"]
@@ -355,7 +375,7 @@ def build_graph(
 
     Inputs are int32 `[batch, tokens]`: input_ids, token_type_ids, attention_mask. The output is
     float32: for `mean` `[batch, hidden]`, rows of L2 norm 1; for `classifier` `[batch, classes]`,
-    raw logits.
+    raw logits; for `reader` `[batch, 4]`, raw logits, and beside them `[batch, tokens, 2]`.
 
     `int8` takes one text, without padding, and GELU by its tanh approximation: quicker, and at the
     same cosine to float32.
@@ -385,9 +405,11 @@ def build_graph(
     hidden = builder.embeddings()
     for number in range(shape.layers):
         hidden = builder.layer(hidden, number)
-    graph = builder.model(
-        builder.mean_head(hidden) if head == "mean" else builder.classifier_head(hidden), hidden
-    )
+    if head == "reader":
+        graph = builder.model(*builder.reader_heads(hidden))
+    else:
+        of = builder.mean_head if head == "mean" else builder.classifier_head
+        graph = builder.model(of(hidden), hidden)
     if precision == "fp32":
         return graph
     float_down = [
@@ -398,7 +420,7 @@ def build_graph(
     few = [
         f"encoder.layer.{number}.{part}{_FEW}" for number in outliers for part in ("wide", "narrow")
     ]
-    return quantise(graph, [*float_down, *few])
+    return quantise(graph, [*float_down, *few, _SPAN])
 
 
 _SUFFIX = ".graph"
@@ -529,6 +551,6 @@ class CrossEncoder:
         self._session = BertSession(graph, threads)
 
     def score(self, question: str, texts: Sequence[str]) -> list[float]:
-        pairs = self._tokenizer.encode_pairs(question, texts, self._max_tokens)
+        pairs = self._tokenizer.encode_pairs([(question, text) for text in texts], self._max_tokens)
         logits = self._session.many([feed(ids, types) for ids, types in pairs], 1)
         return [float(logit) for logit in logits[:, 0]]

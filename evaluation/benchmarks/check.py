@@ -20,8 +20,8 @@ from app.answer.checking import CheckService
 from app.answer.search import LibrarySearcher
 from app.core.types import CheckReport
 from app.evaluation.collections import Collection, from_folder
-from app.generation.prompts import GenerationOptions
 from app.models.minilm import MiniLmEmbedder
+from app.models.reader import MiniLmReader
 from app.retrieval.request import RetrievalOptions
 from evaluation.lib.reports import COLLECTIONS, SEED, Line, hash_of, options, write
 from evaluation.lib.workbench import indexed, made_with
@@ -46,7 +46,7 @@ def main() -> int:
     with indexed(squad, given.cache) as bench:
         plain = replace(bench, embedder=embedder)  # sentences are embedded here, not remembered
         searcher = LibrarySearcher(plain.retriever(RetrievalOptions()), embedder)
-        checker = CheckService(searcher_for=lambda _: searcher, options=GenerationOptions())
+        checker = CheckService(searcher_for=lambda _: searcher, reader=MiniLmReader())
         figures: dict[str, float] = {}
         lines: list[Line] = []
         ways: dict[str, Callable[[], CheckReport]] = {

@@ -442,7 +442,6 @@ def pdf_table() -> list[str]:
 
 def elsewhere() -> list[str]:
     """Return figures of our own reports about what the other contestants do not do."""
-    checked = report("false_claims")["sets"]["by hand"]
     shared, eight = report("load_shared"), "8 clients, questions/s"
     figures = shared["figures"]
     modes = f"shared mode beside the embedded server, {figures['chunks']:,.0f} chunks"
@@ -452,10 +451,7 @@ def elsewhere() -> list[str]:
             for what, value in report("confidence")["figures"].items()
             if what.startswith("with vectors: refused")
         ),
-        *(
-            ("false_claims", f"{said} sentences called supported", of["all"]["supported"])
-            for said, of in checked.items()
-        ),
+        *(("two_rates", what, value) for what, value in report("two_rates")["figures"].items()),
         *(
             ("documents", what, of[0])
             for what, of in report("documents")["pdf"].items()

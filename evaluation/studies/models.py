@@ -481,7 +481,7 @@ def open_askers(
         TokenCalibrator(),
         options,
     )
-    grounder = Grounder(options)
+    grounder = Grounder(models.embedded.reader)
     places = {"samples": Place(services.store, services.libraries.searcher)}
     for name, collection in collections.items():
         say(f"indexing {name}")

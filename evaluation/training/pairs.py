@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NotRequired, TypedDict
 
 from app.core.sentences import sentence_spans
+from app.generation.windows import WINDOW_WORDS, overlap, window_for, words_of
 from evaluation.training.exchanges import exchanges
 
 SUPPORTED, CONTRADICTED, NOT_STATED, UNSUPPORTED = 0, 1, 2, 3
@@ -26,9 +27,6 @@ _LABELS = {
     "not_stated": NOT_STATED,
     "unsupported": UNSUPPORTED,
 }
-WINDOW_WORDS = 90
-"""Longest window of a passage, in words."""
-_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +45,10 @@ class Pair:
     """Where in the window, in characters."""
 
 
+LEFT_OUT = (
+    "scitab", "halueval_qa", "begin", "fever_symmetric", "equate", "evidence_inference",
+)  # fmt: skip
+"""Sources of which the packaged reader has seen no row: they judge it."""
 EXCHANGED = ("wikisplit", "qamr", "squadshifts_new_wiki", "squadshifts_reddit")
 """Sources of whose sentences false ones are made."""
 _DENIED_BY = frozenset({"number", "unit", "negation", "direction", "row", "plan_for_fact"})
@@ -134,7 +136,7 @@ def _answered(row: Row, answers: Sequence[Span], draw: random.Random) -> Iterato
     said = {answer["text"].lower() for answer in answers}
     first = max(0, at - draw.randrange(2))
     last = min(len(units), at + 1 + draw.randrange(2))
-    if len(_WORD.findall(passage[units[first][0] : units[last - 1][1]])) > WINDOW_WORDS:
+    if words_of(passage[units[first][0] : units[last - 1][1]]) > WINDOW_WORDS:
         first, last = at, at + 1
     begin, stop = units[first][0], units[last - 1][1]
     window, head = passage[begin:stop], _head(passage)
@@ -147,7 +149,7 @@ def _answered(row: Row, answers: Sequence[Span], draw: random.Random) -> Iterato
         if abs(other - at) > 0 and not any(one in passage[a:b].lower() for one in said)
     ]
     if others:
-        other = draw.choice(sorted(others, key=lambda text: -_overlap(question, text))[:3])
+        other = draw.choice(sorted(others, key=lambda text: -overlap(question, text))[:3])
         yield Pair(question, before + other, row["src"], answers=0.0)
 
 
@@ -163,31 +165,6 @@ def _head(passage: str) -> str:
     return passage.split("\n", 1)[0] if " | " in passage else ""
 
 
-def _overlap(text: str, other: str) -> float:
-    words = set(_WORD.findall(text.lower()))
-    return len(words & set(_WORD.findall(other.lower()))) / max(1, len(words))
-
-
-def window_for(text: str, passage: str) -> str:
-    """Return the part of a passage that shares most words with a text, in reading order.
-
-    A short passage is whole. Of a table its head stays.
-    """
-    if len(_WORD.findall(passage)) <= WINDOW_WORDS:
-        return passage
-    lines = [line for line in passage.split("\n") if line.strip()]
-    is_table = len(lines) > 2
-    units = lines if is_table else [passage[a:b] for a, b in sentence_spans(passage)]
-    kept = {0} if is_table else set[int]()
-    left = WINDOW_WORDS - sum(len(_WORD.findall(units[at])) for at in kept)
-    for at in sorted(range(len(units)), key=lambda at: -_overlap(text, units[at])):
-        size = len(_WORD.findall(units[at]))
-        if at not in kept and size <= left:
-            kept.add(at)
-            left -= size
-    return ("\n" if is_table else " ").join(units[at] for at in sorted(kept)) or passage[:600]
-
-
 def not_stated(rows: Sequence[Row], draw: random.Random, share: float = 0.15) -> list[Pair]:
     """Return supported claims beside the passage of another row that shares most words."""
     claims = [row for row in rows if row["task"] == "nli" and row.get("label") == "supported"]
@@ -198,7 +175,7 @@ def not_stated(rows: Sequence[Row], draw: random.Random, share: float = 0.15) ->
         if not others:
             continue
         claim = row.get("claim", "")
-        other = max(others, key=lambda one: _overlap(claim, one["passage"]))
+        other = max(others, key=lambda one: overlap(claim, one["passage"]))
         made.append(Pair(claim, window_for(claim, other["passage"]), row["src"], claim=NOT_STATED))
     return made
 

@@ -53,7 +53,9 @@ def test_a_model_that_writes_payloads_gets_text(tmp_path: Path, open_page: OpenP
             double.say("\n\n".join((f"{words} [1].", *PAYLOADS[first::10])))
             ask(page, f"{ENGINEER} Draft {first}.")
         articles = page.locator("article .prose")
-        assert articles.filter(has_text=words).count() >= 9  # the double may refuse what is a follow-up
+        assert (
+            articles.filter(has_text=words).count() >= 9
+        )  # the double may refuse what is a follow-up
         assert articles.locator(FORBIDDEN).count() == 0
         for link in articles.locator("a").all():
             assert (link.get_attribute("href") or "").startswith(("https://", "http://"))

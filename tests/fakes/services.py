@@ -33,6 +33,7 @@ from app.settings import Settings
 from app.storage.store import IndexStore
 from tests.fakes.embedders import HashEmbedder
 from tests.fakes.generators import FixedModels
+from tests.fakes.readers import WordReader
 
 Pull = Callable[[str, CancelToken], Iterable[PullProgress]]
 
@@ -41,7 +42,8 @@ class HashModels(EmbeddedModels):
     """The embedded models without a model: hashed words."""
 
     extractive = ExtractiveGenerator()
-    sentence_embedder = HashEmbedder(64)  # type: ignore[assignment]  # a property of the real one
+    reader = WordReader()
+    sentence_embedder = HashEmbedder(64)  # type: ignore[assignment]  # the same
 
     def __init__(self) -> None:
         """Load nothing."""

@@ -34,20 +34,20 @@ describe("answers as Markdown", () => {
     const text = `${first} Then *more* [2].`;
     const sentences: MarkedSentence[] = [
       { answer_start: 0, answer_end: Array.from(first).length, verdict: "supported" },
-      { answer_start: Array.from(first).length + 1, answer_end: Array.from(text).length, verdict: "weak" },
+      { answer_start: Array.from(first).length + 1, answer_end: Array.from(text).length, verdict: "unsure" },
     ];
     const html = render(text, [1, 2], sentences);
     expect(html).toContain("pill 1 of 0");
     expect(html).toContain("pill 2 of 1");
     expect(html).toMatch(/🧪 <span class="whitespace-nowrap"><button>/);
-    expect(html).toContain('class="sentence-weak"');
-    expect(html.indexOf("sentence-weak")).toBeGreaterThan(html.indexOf("pill 1"));
+    expect(html).toContain('class="sentence-unsure"');
+    expect(html.indexOf("sentence-unsure")).toBeGreaterThan(html.indexOf("pill 1"));
   });
 
   it("marks an unsupported sentence inside a list", () => {
     const text = "- One fact.\n- Two facts [1].";
     const html = render(text, [1], [{ answer_start: 2, answer_end: 11, verdict: "not_found" }]);
-    expect(html).toContain('<span class="sentence-unsupported" title="Not supported by the sources">One fact.</span>');
+    expect(html).toContain('<span class="sentence-unsupported" title="No passage says it">One fact.</span>');
   });
 
   it("keeps a numeric reference a citation when the text defines it as a link", () => {

@@ -20,13 +20,13 @@ test("support is told in words, headings do not count", () => {
   const of = (...verdicts: string[]) => supportOf(answer({ sentences: verdicts.map((verdict) => ({ verdict })) }));
   expect(of("supported", "no_claim")).toMatchObject({ words: "Supported", title: "1 of 1 sentence supported by a source", why: null });
   expect(of("supported", "not_found")).toMatchObject({ words: "Partly supported", tone: "bad", why: "1 sentence is held by no source" });
-  expect(of("supported", "weak")).toMatchObject({ words: "Partly supported", tone: "warn", why: "1 sentence is close to a source, not confirmed" });
-  expect(of("weak", "weak")).toMatchObject({ words: "Not confirmed", tone: "warn", why: "2 sentences are close to a source, not confirmed" });
+  expect(of("supported", "unsure")).toMatchObject({ words: "Partly supported", tone: "warn", why: "1 sentence may stand in a source" });
+  expect(of("unsure", "unsure")).toMatchObject({ words: "Not confirmed", tone: "warn", why: "2 sentences may stand in a source" });
   expect(of("not_found")).toMatchObject({ words: "Not supported", tone: "bad", why: "1 sentence is held by no source" });
 });
 
 test("a citation's support is told in words with its number", () => {
-  expect([1, 0.9, 0.44].map(citationWords)).toEqual(["word for word (1.00)", "supported (0.90)", "close to the source, not confirmed (0.44)"]);
+  expect([1, 0.9, 0.44].map(citationWords)).toEqual(["word for word (1.00)", "supported (0.90)", "may say it, not confirmed (0.44)"]);
 });
 
 test("both sides of a disagreement are marked, once each", () => {

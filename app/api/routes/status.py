@@ -404,7 +404,7 @@ def _counted(services: Services, library: Library) -> dict[str, object]:
 _RETRIEVAL = (
     "top_k_results fusion relevance_threshold public_relevance_threshold keyword_rerank_weight"
     " public_keyword_rerank_weight enable_fallback_retrieval fallback_top_n"
-    " grounding_min_similarity embed_on_query_budget_ms"
+    " embed_on_query_budget_ms"
 ).split()
 _LIMITS = "thread_pool_size max_streams max_model_calls rate_limit_per_minute".split()
 

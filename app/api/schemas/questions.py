@@ -118,7 +118,9 @@ class HistoryMessage(Request):
     content: Annotated[str, StringConstraints(max_length=20_000)]
 
 
-_AS_ASKED = "retrieve_only top_k fusion rerank reasoning model trace fallback evidence".split()
+_AS_ASKED = (
+    "retrieve_only top_k fusion rerank reasoning model trace fallback evidence strict".split()
+)
 """Options that a question has by the same names."""
 
 
@@ -157,6 +159,11 @@ class QueryOptions(Request):
     )
     evidence: EvidenceKind | None = Field(
         None, description="amount of evidence for the model; null: EVIDENCE"
+    )
+    strict: Flag = Field(
+        False,
+        description="withhold sentences of a model that the check does not call supported; always"
+        " so with STRICT",
     )
     trace: TraceLevel = "summary"
     stream: Flag = Field(False, description="answer as server-sent events")

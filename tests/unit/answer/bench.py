@@ -37,6 +37,7 @@ from app.storage.catalog.state import ModelStore
 from app.storage.store import IndexStore
 from tests.fakes.embedders import HashEmbedder
 from tests.fakes.generators import FixedModels
+from tests.fakes.readers import WordReader
 from tests.stores import catalog_with_documents_of, passage, shelved
 
 PROMPTS = PromptLibrary.load()
@@ -127,7 +128,7 @@ class Bench:
                     TokenCalibrator(),
                     self.generation,
                 ),
-                Grounder(self.generation),
+                Grounder(WordReader()),
                 self.memory,
                 ModelSpeeds(self.known),
                 self.options,

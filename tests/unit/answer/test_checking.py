@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from app.answer.checking import CheckService
-from app.generation.prompts import GenerationOptions
+from tests.fakes.readers import WordReader
 from tests.unit.answer.bench import Bench
 from tests.unit.generation.passages import evidence
 
@@ -24,7 +24,7 @@ def public() -> Bench:
 
 def service(bench: Bench | None = None, prompts: Sequence[str] = ()) -> CheckService:
     searcher_for = (bench or public()).searcher_for
-    return CheckService(searcher_for=searcher_for, options=GenerationOptions(), prompts=prompts)
+    return CheckService(searcher_for=searcher_for, reader=WordReader(), prompts=prompts)
 
 
 def test_a_text_is_checked_against_another_with_offsets_in_it() -> None:
@@ -41,7 +41,7 @@ def test_a_text_is_checked_against_another_with_offsets_in_it() -> None:
     ]
     assert asdict(report.counts) == {
         "supported": 1,
-        "weak": 0,
+        "unsure": 0,
         "contradicted": 1,
         "not_found": 1,
         "no_claim": 1,

@@ -93,7 +93,7 @@ def exam(tmp_path: Path, quoting: ExtractiveGenerator) -> Iterator[Exam]:
         tester = ModelTester(
             FixedModels(profile=SMALL),
             AnswerWriter(quoting, PROMPTS, TokenCalibrator(), GenerationOptions()),
-            Grounder(GenerationOptions()),
+            Grounder(),
             ModelSpeeds(store.models),
             store.models,
             MannerOptions(),

@@ -5,14 +5,15 @@ import pytest
 from app.answer.writing import quoted_instead, reads_as_refusal, settle
 from app.core.types import Quote
 from app.generation.grounding import Grounded, Grounder
-from app.generation.prompts import REFUSAL, GenerationOptions
+from app.generation.prompts import REFUSAL
 from app.generation.runaway import Runaway
+from tests.fakes.readers import WordReader
 from tests.unit.generation.passages import evidence
 
 FOUND = evidence(
     "Copper is a soft red metal. Its melting point is 1085 degrees Celsius.", title="Copper"
 )
-GROUNDER = Grounder(GenerationOptions())
+GROUNDER = Grounder(WordReader())
 
 
 def _ground(text: str) -> Grounded:

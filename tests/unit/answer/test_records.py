@@ -147,11 +147,11 @@ def test_view_url_names_the_exact_span() -> None:
     assert url.endswith("revision=1&start=40&end=73")
 
 
-def test_a_kept_sentence_that_was_unsupported_is_read_as_not_found() -> None:
+def test_verdicts_that_were_kept_are_read_in_todays_words() -> None:
     kept = StoredRecord.kept_whole(_answer(), {}, "2026-01-01T00:00:00Z")
     record = json_values(kept)
     (sentence,) = record["sentences"]
     old = [{**sentence, "verdict": "unsupported"}, {**sentence, "verdict": "weak"}]
     read = from_json(StoredRecord, {**record, "sentences": old})
-    assert [one.verdict for one in read.sentences] == ["not_found", "weak"]
+    assert [one.verdict for one in read.sentences] == ["not_found", "unsure"]
     assert {**json_values(read), "sentences": []} == {**record, "sentences": []}

@@ -139,16 +139,48 @@ def test_bad_citations_go_and_unsupported_sentences_stay_marked() -> None:
     assert answer.confidence == quoted.confidence / 2  # one of its two sentences is supported
 
 
-def test_a_sentence_that_a_passage_contradicts_is_left_out_and_said() -> None:
+def test_a_sentence_that_a_passage_contradicts_stays_with_the_place_that_denies_it() -> None:
     model = ScriptedGenerator(
         "The melting point of copper is 1085 degrees Celsius [1]."
-        " The melting point of copper is 900 degrees Celsius [1]."
+        " The melting point of copper is 900 degrees Celsius."
     )
     answer = Bench(models=FixedModels(model)).ask(papers(QUESTION))
+    assert [sentence.verdict for sentence in answer.sentences] == ["supported", "contradicted"]
+    (denies,) = answer.sentences[1].citations
+    assert (denies.n, denies.cited_by) == (1, "engine")
+    assert denies.quote.endswith("Its melting point is 1085 degrees Celsius.")
+    quoted = Bench().ask(papers(QUESTION))
+    assert answer.confidence == quoted.confidence / 2  # one of its two sentences is supported
+
+
+STRAY = "The melting point of copper is 1085 degrees Celsius [1]. It was found on Mars [1]."
+
+
+def strict_bench(text: str, *, of_server: bool) -> tuple[Bench, bool]:
+    """Return a bench whose model writes a text, and what its questions say of being strict."""
+    options = AnswerOptions(strict=of_server)
+    return Bench(models=FixedModels(ScriptedGenerator(text)), options=options), not of_server
+
+
+@pytest.mark.parametrize("of_server", [True, False])
+def test_where_it_is_strict_no_sentence_that_is_not_supported_is_shown(of_server: bool) -> None:
+    bench, strict = strict_bench(f"# Copper\n\n{STRAY} Rust is red.", of_server=of_server)
+    events = bench.events(papers(QUESTION, strict=strict))
+    answer = final(events)
     assert answer.text == "The melting point of copper is 1085 degrees Celsius [1]."
-    assert [sentence.verdict for sentence in answer.sentences] == ["supported"]
-    assert codes(answer) == ["contradicted_removed"]
-    assert answer.notices[0].message.startswith("a sentence of the model left out")
+    assert [one.verdict for one in answer.sentences] == ["supported"]
+    assert codes(answer) == ["withheld"]
+    assert answer.notices[0].message.startswith("3 sentences of the model withheld")
+    everything = repr(events)
+    assert "Mars" not in everything
+    assert "Rust" not in everything
+
+
+def test_where_it_is_strict_and_nothing_is_supported_the_quote_stands() -> None:
+    bench, strict = strict_bench("It was found on Mars [1].", of_server=False)
+    answer = bench.ask(papers(QUESTION, strict=strict))
+    assert (answer.generator, codes(answer)) == ("extractive", ["quoted_instead"])
+    assert "a sentence of the model withheld" in answer.notices[0].message
 
 
 def test_an_answer_that_is_contradicted_whole_gives_way_to_the_quote() -> None:

@@ -64,7 +64,7 @@ def asker(opened: Site, *replies: Reply) -> Asker:
             TokenCalibrator(),
             opened.settings.generation(),
         ),
-        Grounder(opened.settings.generation()),
+        Grounder(),
     )
 
 

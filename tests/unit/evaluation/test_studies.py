@@ -13,7 +13,7 @@ from app.retrieval.request import RetrievalOptions
 from evaluation import documents
 from evaluation.benchmarks import ocr
 from evaluation.lib import corpus, growth, reports
-from evaluation.studies import false_claims, summary, whole
+from evaluation.studies import summary, whole
 
 
 def _collection() -> Collection:
@@ -111,7 +111,6 @@ def test_writers_make_the_pages_that_are_there() -> None:
     """Pages are what the writers of today make of the reports' JSON, byte for byte."""
     pages = {
         "documents": documents.page_of(reports.report("documents")),
-        "false_claims": false_claims.markdown(reports.report("false_claims")["sets"]),
         "ocr": ocr.page_of(dict(sorted(reports.report("ocr").items()))),
     }
     for name, page in pages.items():

@@ -9,19 +9,18 @@ from pathlib import Path
 
 import pytest
 
+from app.generation.windows import WINDOW_WORDS, window_for
 from evaluation.training.pairs import (
     CONTRADICTED,
     NOT_STATED,
     SUPPORTED,
     UNSUPPORTED,
-    WINDOW_WORDS,
     Pair,
     Row,
     exchanged,
     made_of,
     not_stated,
     pairs_of,
-    window_for,
 )
 
 PASSAGE = (

@@ -9,7 +9,7 @@ from app.core.errors import Cancelled
 from app.core.ports import Generator
 from app.core.types import Evidence, Prompt
 from app.generation.grounding import Grounder
-from app.generation.prompts import REFUSAL, GenerationOptions
+from app.generation.prompts import REFUSAL
 from app.generation.quoting import ExtractiveGenerator, by_title
 from tests.fakes.embedders import HashEmbedder
 from tests.fakes.encoders import HashEncoder
@@ -134,7 +134,7 @@ def test_chinese_is_quoted_and_its_mark_stands_before_the_full_stop() -> None:
     found = evidence(f"{capital}\u3002{river}\u3002")
     text = answer("\u6ce2\u5170\u7684\u9996\u90fd?", found)
     assert text.startswith(f"{capital} [1]\u3002")
-    grounded = Grounder(GenerationOptions()).ground(text, found)
+    grounded = Grounder().ground(text, found)
     assert {sentence.verdict for sentence in grounded.sentences} == {"supported"}
 
 
@@ -146,9 +146,7 @@ def test_an_answer_is_short_and_says_nothing_twice() -> None:
 
 def test_every_quoted_sentence_is_supported_by_its_own_characters() -> None:
     found = evidence(NORMANS, WARSAW, start=7)
-    grounded = Grounder(GenerationOptions()).ground(
-        answer("How far is Warsaw from the Baltic Sea?", found), found
-    )
+    grounded = Grounder().ground(answer("How far is Warsaw from the Baltic Sea?", found), found)
     assert 1 <= len(grounded.sentences) <= 3
     for sentence in grounded.sentences:
         assert sentence.verdict == "supported"

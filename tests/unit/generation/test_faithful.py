@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from app.generation.reading import Claim, ReadPassage, spelt_figures
-from app.generation.support import Comparison, SupportModel
+from app.generation.support import Comparison, Examination
 
 TEXT = (
     "The new parser was evaluated on four diverse benchmarks. It outperforms all earlier parsers"
@@ -15,9 +15,7 @@ TEXT = (
 
 def judged(claim: str, text: str = TEXT) -> Comparison:
     passage = ReadPassage.of_text(text)
-    examination = SupportModel.load().examine([passage], "source")
-    found = examination.compare(Claim(claim), passage)
-    assert found is not None
+    (found,) = Examination([passage], None, "source").compare(Claim(claim), [passage]).values()
     return found
 
 
@@ -39,24 +37,23 @@ def judged(claim: str, text: str = TEXT) -> Comparison:
             "Most buyers were satisfied in the spring.",
             "Most buyers were not satisfied in the spring.",
         ),
-        ("Maria Lopez wrote the grammar in 25 days.", "Maria Gomez wrote the grammar in 25 days."),
         ("Maria Lopez wrote the grammar in 25 days.", "Maria Lopez wrote the grammar in 35 days."),
     ],
 )
 def test_an_edit_is_caught_and_its_original_kept(right: str, wrong: str) -> None:
-    assert judged(right).verdict(0.45) in ("supported", "weak")
-    assert judged(wrong).verdict(0.45) in ("contradicted", "not_found")
+    assert judged(right).verdict in ("supported", "unsure")
+    assert judged(wrong).verdict == "contradicted"
 
 
 def test_an_opposite_contradicts() -> None:
-    assert judged("In the spring prices decreased.").contradicted
-    assert not judged("In the spring prices increased.").contradicted
+    assert judged("In the spring prices decreased.").denied
+    assert not judged("In the spring prices increased.").denied
 
 
 def test_a_true_quote_with_opposites_in_it_is_supported() -> None:
     text = "Sales rose in spring and fell in autumn. Sales rose again in winter."
     found = judged("Sales rose in spring and fell in autumn.", text)
-    assert (found.score, found.contradicted) == (1.0, False)
+    assert (found.score, found.denied) == (1.0, False)
 
 
 def test_spelt_figures() -> None:

@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.generation.grounding import Grounder, answer_sentence_spans
-from app.generation.prompts import REFUSAL, GenerationOptions, PromptLibrary
+from app.generation.prompts import REFUSAL, PromptLibrary
+from tests.fakes.readers import WordReader
 from tests.unit.generation.passages import evidence
 
 NORMANS = (
@@ -16,7 +17,7 @@ WARSAW = (
     "Warsaw is the capital of Poland. It stands on the Vistula, roughly 260 km from the Baltic Sea."
 )
 FOUND = evidence(NORMANS, WARSAW, start=100)
-GROUNDER = Grounder(GenerationOptions())
+GROUNDER = Grounder(WordReader())
 
 
 def test_a_right_citation_is_kept_with_exact_characters() -> None:
@@ -61,8 +62,11 @@ def test_a_changed_figure_name_or_denial_is_caught() -> None:
         "Rollo never swore fealty to King Charles III of West Francia in 911 [1].",
     ):
         grounded = GROUNDER.ground(changed, FOUND)
-        assert grounded.sentences[0].verdict == "contradicted", changed
-        assert grounded.sentences[0].citations == ()
+        (sentence,) = grounded.sentences
+        assert sentence.verdict == "contradicted", changed
+        (denies,) = sentence.citations
+        assert denies.quote.startswith("Their leader Rollo swore fealty"), changed
+        assert denies.support < 0.1
 
 
 def test_an_uncited_sentence_gets_the_mark_of_what_supports_it() -> None:
@@ -132,7 +136,7 @@ def test_sentences_lie_where_they_say_and_quotes_are_exact(words: list[str]) -> 
 def test_a_sentence_that_repeats_the_prompt_is_never_supported() -> None:
     told = "Copy names, figures, dates and units exactly as the passages give them."
     found = evidence(f"A note on style. {told}", "Warsaw is the capital of Poland.")
-    grounder = Grounder(GenerationOptions(), PromptLibrary.load().instructions())
+    grounder = Grounder(WordReader(), PromptLibrary.load().instructions())
     grounded = grounder.ground(f"{told[:-1]} [1]. Warsaw is the capital of Poland [2].", found)
     assert [sentence.verdict for sentence in grounded.sentences] == ["not_found", "supported"]
     assert grounded.dropped == ((0, 1),)
@@ -146,11 +150,12 @@ def test_headings_and_lead_ins_have_no_claim_and_lose_their_marks() -> None:
     assert grounded.text.startswith("## Capitals of the East\n")
 
 
-def test_a_sentence_that_no_place_says_is_weak_and_keeps_its_mark() -> None:
-    grounded = GROUNDER.ground("The capital Warsaw stands in Poland [2].", FOUND)
-    (sentence,) = grounded.sentences
-    assert (sentence.verdict, grounded.text) == ("weak", "The capital Warsaw stands in Poland [2].")
-    assert sentence.citations[0].support < 0.45
+def test_without_a_reader_only_copies_are_supported_and_the_rest_is_unsure() -> None:
+    said = "Warsaw is the capital of Poland [2]. The capital Warsaw stands in Poland [2]."
+    grounded = Grounder().ground(said, FOUND)
+    assert grounded.text == said
+    assert [one.verdict for one in grounded.sentences] == ["supported", "unsure"]
+    assert grounded.sentences[1].citations[0].support < 0.5
 
 
 def test_an_echo_of_the_question_claims_nothing_unless_yes_or_no_is_asked() -> None:

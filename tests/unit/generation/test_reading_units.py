@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from app.core.types import Stance
 from app.generation.quoting import MOST_READ, ExtractiveGenerator
 from tests.unit.generation.passages import evidence
 
@@ -27,6 +28,9 @@ class Prefers:
     def answers(self, question: str, units: Sequence[str]) -> list[float]:
         self.read += units
         return [9.0 if self.word in unit else -9.0 for unit in units]
+
+    def stances(self, pairs: Sequence[tuple[str, str]]) -> list[Stance]:
+        raise AssertionError("nothing is checked here")
 
 
 def test_the_reader_chooses_the_sentence_that_leads() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from app.core.types import Verdict
 from app.generation.reading import Claim, ReadPassage
-from app.generation.support import SupportModel, verdict_of
+from app.generation.support import Examination, Origin, verdict_of
 
 MEADOW = """The north gate closes at six, the south gate at nine. The oldest tree is an oak of 410 \
 years; the tallest is a spruce of 38 metres. Lena Hauge hired Per Moe as keeper in 2016, two years \
@@ -19,9 +19,14 @@ off the pump. The mill is old. It grinds rye and stands by the brook. Its wheel 
 
 
 def verdict(claim: str, text: str = MEADOW) -> Verdict:
+    return read_off(claim, text, "source")
+
+
+def read_off(claim: str, text: str, are: Origin) -> Verdict:
     passage = ReadPassage.of_text(text)
-    found = SupportModel.load().examine([passage], "source").compare(Claim(claim), passage)
-    return verdict_of([found] if found else [], 0.45)[0]
+    return verdict_of(Examination([passage], None, are).compare(Claim(claim), [passage]).values())[
+        0
+    ]
 
 
 @pytest.mark.parametrize(
@@ -86,17 +91,17 @@ def test_words_of_two_places_never_add_up(claim: str) -> None:
     ("claim", "said"),
     [
         ("The owner of the dog barked.", "supported"),
-        ("The dog barked.", "weak"),
+        ("The dog barked.", "unsure"),
         ("Anna sold a house.", "supported"),
-        ("Anna bought a house.", "weak"),
+        ("Anna bought a house.", "unsure"),
         ("The cook peels potatoes.", "supported"),
-        ("The helper peels potatoes.", "weak"),
-        ("Ben met Carl.", "weak"),
+        ("The helper peels potatoes.", "unsure"),
+        ("Ben met Carl.", "unsure"),
         ("Some huts have beds.", "supported"),
         ("All huts have beds.", "contradicted"),
-        ("You may swim with a guide.", "weak"),
-        ("The match is cancelled.", "weak"),
-        ("The dog barks loudly at noon.", "weak"),
+        ("You may swim with a guide.", "unsure"),
+        ("The match is cancelled.", "unsure"),
+        ("The dog barks loudly at noon.", "unsure"),
     ],
 )
 def test_what_may_be_left_out_of_a_sentence(claim: str, said: Verdict) -> None:
@@ -115,7 +120,7 @@ def test_a_claim_in_another_language_is_supported_word_for_word_only() -> None:
     )
     assert verdict("Der Turm ist f\u00fcr alle offen.", text) == "supported"
     assert verdict("Mitglied darf im Mai Abfall verbrennen.", text) != "supported"
-    assert verdict("Der Turm ist offen.", text) == "weak"
+    assert verdict("Der Turm ist offen.", text) == "unsure"
 
 
 SHOP = """Jonas Lind (1890-1951), printer
@@ -148,9 +153,9 @@ def test_the_same_said_in_another_order_is_supported(claim: str) -> None:
     [
         ("Heat the press to 40 degrees for card.", "contradicted"),
         ("Members pay 3 euros less for maps.", "contradicted"),
-        ("Many people lived here in 1950.", "weak"),  # what stands behind a contrast
+        ("Many people lived here in 1950.", "unsure"),  # what stands behind a contrast
         ("The press was named before Ole Holm, who was also known as Inky.", "contradicted"),
-        ("The press was sold to Ole Holm, who was also known as Inky.", "weak"),
+        ("The press was sold to Ole Holm, who was also known as Inky.", "unsure"),
     ],
 )
 def test_a_part_of_a_claim_does_not_carry_the_rest(claim: str, said: Verdict) -> None:
@@ -174,20 +179,17 @@ def test_a_part_of_a_claim_does_not_carry_the_rest(claim: str, said: Verdict) ->
     ],
 )
 def test_a_figure_in_another_form_does_not_contradict(claim: str, text: str) -> None:
-    assert verdict(claim, text) in ("supported", "weak")
+    assert verdict(claim, text) in ("supported", "unsure")
 
 
 def test_what_a_search_found_contradicts_only_where_it_lacks_no_other_word() -> None:
     text = "The ranker was an encoder of 22 million parameters that read each passage once."
-    passage = ReadPassage.of_text(text)
     claims = {
         "An encoder of 500 million parameters read each passage once.": "contradicted",
-        "The translator Babel has 500 million parameters.": "not_found",
+        "The translator Babel has 500 million parameters.": "unsure",
     }
-    examination = SupportModel.load().examine([passage], "search")
     for claim, said in claims.items():
-        found = examination.compare(Claim(claim), passage)
-        assert verdict_of([found] if found else [], 0.45)[0] == said
+        assert read_off(claim, text, "search") == said
 
 
 @pytest.mark.parametrize(
@@ -208,10 +210,6 @@ def test_a_number_with_a_letter_is_the_number_in_words(claim: str, said: Verdict
 
 def test_an_opposite_somewhere_else_contradicts_only_what_was_written_from_the_text() -> None:
     text = "The old mill stands at the first bridge and was the name of a large inn of the town."
-    claim = Claim("The new inn was painted and has the name of the mill at the first bridge.")
-    passage = ReadPassage.of_text(text)
-    found = [
-        SupportModel.load().examine([passage], given).compare(claim, passage)
-        for given in ("source", "evidence")
-    ]
-    assert [one and one.contradicted for one in found] == [True, False]
+    claim = "The new inn was painted and has the name of the mill at the first bridge."
+    assert read_off(claim, text, "source") == "contradicted"
+    assert read_off(claim, text, "evidence") == "unsure"

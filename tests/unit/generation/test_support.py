@@ -1,151 +1,139 @@
+"""A sentence is held against passages: copies are read off, figures compared, the rest is read."""
+
 from __future__ import annotations
 
-import json
-from pathlib import Path
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.types import Passage
-from app.generation.reading import Claim, ReadPassage, align, token_weights
+from app.core.ports import Reader
+from app.core.types import Stance, Verdict
+from app.generation.reading import Claim, ReadPassage
 from app.generation.support import (
-    FEATURES,
-    Comparison,
-    Placed,
-    SupportModel,
-    contradicts,
+    CONTRADICTED_FROM,
+    MOST_READ,
+    SUPPORTED_FROM,
+    UNSURE_FROM,
+    Examination,
     longest_run,
-    support_row,
     verdict_of,
 )
-from tests.unit.generation.passages import evidence
 
 TEXT = (
     "Braddock led about 1,500 army troops on an expedition in June 1755 to take Fort Duquesne. The"
-    " expedition was a disaster."
-    " The Presiding Officer of the British Parliament was not told."
+    " expedition was a disaster. No member may burn garden waste in May."
 )
-PASSAGE: Passage = evidence(TEXT, title="French and Indian War")[0].hit.passage
-READ = ReadPassage(PASSAGE)
-WEIGHTS = token_weights(READ.sentence_tokens)
 
 
-def compared(claim: str, passage: Passage) -> Comparison | None:
-    read = ReadPassage(passage)
-    return SupportModel.load().examine([read]).compare(Claim(claim), read)
+class Says:
+    """Takes the same stance on everything, and keeps what it read."""
+
+    def __init__(self, supported: float, contradicted: float = 0.0) -> None:
+        self.stance = Stance(supported, contradicted, 1 - supported - contradicted)
+        self.read: list[tuple[str, str]] = []
+
+    @property
+    def name(self) -> str:
+        return "says"
+
+    def answers(self, question: str, units: Sequence[str]) -> list[float]:
+        raise AssertionError("nothing is asked here")
+
+    def stances(self, pairs: Sequence[tuple[str, str]]) -> list[Stance]:
+        self.read += pairs
+        return [self.stance] * len(pairs)
 
 
-def features(claim: str) -> dict[str, float]:
-    found = align(Claim(claim), READ, WEIGHTS)
-    assert found is not None
-    return dict(zip(FEATURES, support_row(Placed(Claim(claim), READ, found)).tolist(), strict=True))
-
-
-def test_a_sentence_of_the_passage_is_supported_for_certain() -> None:
-    support = compared("The expedition was a disaster.", PASSAGE)
-    assert support is not None
-    assert support.score == 1.0
-
-
-def test_features_by_hand() -> None:
-    row = features("The expedition was a disaster.")
-    assert (row["coverage"], row["run"], row["unknown"], row["names"]) == (1, 1, 0, 0)
-    assert row["length"] == 0.2
+def judged(claim: str, reader: Reader | None, *texts: str) -> Verdict:
+    passages = [ReadPassage.of_text(text) for text in texts or (TEXT,)]
+    found = Examination(passages, reader).compare(Claim(claim), passages)
+    return verdict_of(found.values())[0]
 
 
 @pytest.mark.parametrize(
-    ("claim", "contradicted"),
+    ("stance", "verdict"),
     [
-        ("Braddock led 1,500 troops to take Fort Duquesne.", False),
-        ("Braddock led 1,600 troops to take Fort Duquesne.", True),
-        ("The expedition was not a disaster.", True),
-        ("The Presiding Officer was not told.", False),
-        ("Braddock led about 1,500 army troops to take Fort Niagara.", True),
+        (Says(SUPPORTED_FROM), "supported"),
+        (Says(UNSURE_FROM), "unsure"),
+        (Says(UNSURE_FROM - 0.01), "not_found"),
+        (Says(0.0, CONTRADICTED_FROM), "contradicted"),
     ],
 )
-def test_another_figure_or_a_denial_contradicts(claim: str, contradicted: bool) -> None:
-    found = align(Claim(claim), READ, WEIGHTS)
-    assert found is not None
-    placed = Placed(Claim(claim), READ, found)
-    assert contradicts(placed, support_row(placed)) is contradicted
+def test_what_stands_there_in_other_words_is_read(stance: Says, verdict: Verdict) -> None:
+    claim = "The campaign of Braddock went badly."
+    assert judged(claim, stance) == verdict
+    assert stance.read == [(claim, TEXT)]
 
 
-def test_a_strange_name_shows() -> None:
-    assert features("In 1755 Braddock led troops to take Fort Ticonderoga.")["names"] == 1
+def test_what_is_read_off_needs_no_reader() -> None:
+    denies = Says(0.0, 1.0)
+    for said in ("The expedition was a disaster.", "No member may burn garden waste in May."):
+        assert judged(said, denies) == judged(said, None) == "supported"
+    assert denies.read == []
 
 
-def test_names_in_another_form_are_known() -> None:
-    for same in (
-        "Fort Dusquesne was to be taken.",
-        "The Parliament of Britain was told.",
-        "In June the PO was told.",
-    ):
-        assert features(same)["names"] == 0, same
+def test_another_language_than_english_is_not_read() -> None:
+    reader, text = (
+        Says(1.0),
+        "Der Pachtvertrag endet am letzten Tag des Jahres und wird nicht verlängert.",
+    )
+    assert judged("Der Vertrag wird nicht erneuert.", reader, text) == "unsure"
+    assert judged(text, reader, text) == "supported"
+    assert reader.read == []
+
+
+def test_a_part_of_a_long_sentence_is_no_copy_of_it() -> None:
+    assert judged("Member may burn garden waste in May.", Says(0.0, 1.0)) == "contradicted"
 
 
 @pytest.mark.parametrize(
-    ("right", "wrong"),
+    "claim",
     [
-        ("Braddock led 1,500 troops in June 1755.", "Braddock led 1,500 troops in June 1759."),
-        (
-            "In 1755 Braddock went to take Fort Duquesne.",
-            "In 1755 Braddock went to take Fort Niagara.",
-        ),
-        (
-            "The expedition of Braddock was a disaster.",
-            "The expedition of Braddock was never a disaster.",
-        ),
-        (
-            "The expedition of Braddock was a disaster.",
-            "Photosynthesis was a disaster for chlorophyll pigments.",
-        ),
+        "Braddock went with 1,600 army troops in June 1755.",
+        "Braddock went with fifteen army troops in June.",
+        "In June Braddock did not go to take Fort Duquesne.",
     ],
 )
-def test_the_right_claim_has_more_support(right: str, wrong: str) -> None:
-    high, low = compared(right, PASSAGE), compared(wrong, PASSAGE)
-    assert high is not None
-    assert low is not None
-    assert high.score > low.score
-    assert high.verdict(0.45) in ("supported", "weak")
+def test_what_differs_in_form_is_never_supported_by_the_readers_word(claim: str) -> None:
+    assert judged(claim, Says(0.99)) == "unsure"
+    assert judged(claim, Says(0.0)) == judged(claim, None) == "contradicted"
+
+
+def test_without_a_reader_what_is_not_read_off_is_unsure() -> None:
+    assert judged("The campaign of Braddock went badly.", None) == "unsure"
+    assert judged("Bananas ripen quickly.", None) == "not_found"
+
+
+def test_the_passages_that_share_most_words_are_read() -> None:
+    reader, others = Says(0.0), [f"The pump {n} is blue." for n in range(9)]
+    claim = "For the pump people paid 800 euros."
+    assert judged(claim, reader, *others, "The pump costs 800 euros.") == "not_found"
+    assert len(reader.read) == MOST_READ
+    assert reader.read[0] == (claim, "The pump costs 800 euros.")
+
+
+def test_of_several_passages_one_that_says_it_decides() -> None:
+    class ByFigure(Says):
+        def stances(self, pairs: Sequence[tuple[str, str]]) -> list[Stance]:
+            return [
+                Stance(0.9, 0.05, 0.05) if "800" in window else Stance(0.1, 0.8, 0.1)
+                for _, window in pairs
+            ]
+
+    passages = ("The pump is sold for 900 euros.", "The pump is sold for 800 euros.")
+    assert judged("The pump costs 800 euros.", ByFigure(0.0), *passages) == "supported"
+    assert judged("The pump costs 900 euros.", ByFigure(0.0), *passages[:1]) == "contradicted"
 
 
 @given(st.text(max_size=200))
 def test_support_is_a_probability(claim: str) -> None:
-    support = compared(claim, PASSAGE)
-    assert support is None or 0 <= support.score <= 1
+    passage = ReadPassage.of_text(TEXT)
+    for one in Examination([passage], Says(0.7, 0.2)).compare(Claim(claim), [passage]).values():
+        assert 0 <= one.score <= 1
 
 
 def test_longest_run_by_hand() -> None:
     assert longest_run("a b c d".split(), "x b c y b c d".split()) == 3
     assert longest_run([], ["a"]) == 0
-
-
-def test_weights_for_other_features_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "grounding.json"
-    path.write_text(json.dumps({"features": ["old"], "command": "make it"}))
-    with pytest.raises(ValueError, match="run: make it"):
-        SupportModel.load(path)
-
-
-def test_a_part_of_a_long_sentence_is_no_copy_of_it() -> None:
-    denied = evidence("No member may burn garden waste in May.")[0].hit.passage
-    found = compared("Member may burn garden waste in May.", denied)
-    assert found is not None
-    assert (found.copied, found.verdict(0.45)) == (False, "contradicted")
-
-
-def test_of_several_passages_one_that_says_it_decides() -> None:
-    passages = [
-        ReadPassage(one.hit.passage)
-        for one in evidence("The pump costs 900 euros.", "The pump costs 800 euros.", "Bees fly.")
-    ]
-    examination = SupportModel.load().examine(passages)
-
-    def verdict(claim: str) -> str:
-        compared = [examination.compare(Claim(claim), one) for one in passages]
-        return verdict_of([one for one in compared if one], 0.45)[0]
-
-    assert verdict("The pump costs 800 euros.") == "supported"
-    assert verdict("The pump costs 700 euros.") == "contradicted"
-    assert verdict("Bananas ripen in Ecuador.") == "not_found"

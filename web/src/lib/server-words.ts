@@ -7,7 +7,6 @@ const NOTICES: Record<Notice["code"], Message> = {
   answer_cut: "The model reached the length limit.",
   bands_not_calibrated: "How near passages of this library are is rough for now; it settles by itself.",
   context_cut: "Not everything that was found fits into what the model reads; a part was left out.",
-  contradicted_removed: "Something that the model wrote was left out: a passage says otherwise.",
   cutoff_overruled: "Passages were found, but none of their sentences is likely to be the answer.",
   document_unclear: "It is not clear which document is meant: tick it, or name its title.",
   embedder_unavailable: "The question could not be read by meaning; passages were found by their words alone.",
@@ -29,6 +28,7 @@ const NOTICES: Record<Notice["code"], Message> = {
   subject_missing: "Nothing that was found names all that the question names.",
   vectors_missing: "Some passages are found by their words alone so far.",
   vectors_worse: "The new embedding of this library finds less than the one before.",
+  withheld: "Something that the model wrote is withheld: no passage is sure to say so.",
 };
 
 /** What went wrong and what helps, by the code of the problem; where the code says too little the server's words stay. */

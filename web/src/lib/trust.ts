@@ -37,23 +37,25 @@ export function confidenceOf(answer: AnswerRecord): Trust {
 export function supportOf(answer: AnswerRecord): Trust {
   const claims = answer.sentences.filter((s) => s.verdict !== "no_claim");
   const supported = claims.filter((s) => s.verdict === "supported").length;
-  const weak = claims.filter((s) => s.verdict === "weak").length;
+  const unsure = claims.filter((s) => s.verdict === "unsure").length;
+  const denied = claims.filter((s) => s.verdict === "contradicted").length;
   const title = t("{supported} of {n} sentences supported by a source", { supported, n: claims.length });
   if (supported === claims.length) return { words: t("Supported"), tone: "good", title, why: null };
-  const missing = claims.length - supported - weak;
+  const missing = claims.length - supported - unsure - denied;
   const parts = [
-    weak > 0 ? t("{n} sentences are close to a source, not confirmed", { n: weak }) : "",
+    denied > 0 ? t("{n} sentences are denied by a source", { n: denied }) : "",
+    unsure > 0 ? t("{n} sentences may stand in a source", { n: unsure }) : "",
     missing > 0 ? t("{n} sentences are held by no source", { n: missing }) : "",
   ];
   const why = parts.filter(Boolean).join("; ");
-  const tone = missing > 0 ? "bad" : "warn";
+  const tone = missing + denied > 0 ? "bad" : "warn";
   if (supported > 0) return { words: t("Partly supported"), tone, title, why };
-  return { words: weak > 0 ? t("Not confirmed") : t("Not supported"), tone, title, why };
+  return { words: unsure > 0 ? t("Not confirmed") : t("Not supported"), tone, title, why };
 }
 
 /** The support of one citation in words, the number behind them. */
 export function citationWords(support: number): string {
-  const words = support >= 0.999 ? t("word for word") : support >= UNSURE ? t("supported") : t("close to the source, not confirmed");
+  const words = support >= 0.999 ? t("word for word") : support >= UNSURE ? t("supported") : t("may say it, not confirmed");
   return `${words} (${fixed(support, 2)})`;
 }
 

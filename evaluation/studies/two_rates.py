@@ -1,0 +1,209 @@
+"""Count what the check calls supported: of false sentences, and of true ones.
+
+    python -m evaluation.studies.two_rates [--data DIR] [--rows N] [--cross-encoder DIR]
+
+Sentences that were written by hand lie in evaluation/two_rates and evaluation/false_claims.json.
+With --data (DATA, docs/evaluation.md) also those published sets that the reader was not trained
+on. Writes evaluation/reports/two_rates.{md,json}.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+
+from app.core.ports import Reader
+from app.core.types import Verdict
+from app.generation.reading import Claim, ReadPassage
+from app.generation.support import (
+    CONTRADICTED_FROM,
+    SUPPORTED_FROM,
+    UNSURE_FROM,
+    Examination,
+    verdict_of,
+)
+from app.generation.windows import overlap, window_for
+from app.models.reader import MiniLmReader
+from evaluation.lib.fits import area_under_curve
+from evaluation.lib.reports import COLLECTIONS, ROOT, SEED, options, say, share, table, write
+from evaluation.training.pairs import LEFT_OUT, rows_of
+
+COMMAND = "python -m evaluation.studies.two_rates"
+WRITTEN = ROOT / "evaluation" / "two_rates"
+_RESAMPLES = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A sentence over a text, and whether the text says it."""
+
+    claim: str
+    text: str
+    true: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A case with what the check says."""
+
+    case: Case
+    verdict: Verdict
+    support: float
+
+
+Score = Callable[[Case], float]
+
+
+def written() -> Iterator[tuple[str, list[Case]]]:
+    """Yield the sets that were written by hand."""
+    for path in sorted(WRITTEN.glob("*.json")):
+        entries = json.loads(path.read_text(encoding="utf-8"))
+        cases = [
+            Case(one["claim"], entry["text"], one["true"])
+            for entry in entries
+            for one in entry["claims"]
+        ]
+        yield f"by hand, {path.stem}", cases
+    entries = json.loads((ROOT / "evaluation" / "false_claims.json").read_text(encoding="utf-8"))
+    cases = [
+        Case(one["sentence"], entry["text"], true)
+        for entry in entries
+        for true in (True, False)
+        for one in entry["true" if true else "false"]
+    ]
+    yield "by hand, of earlier rounds", cases
+
+
+def published(data: Path, most: int) -> Iterator[tuple[str, list[Case]]]:
+    """Yield at most so many rows of each published set that no fit has seen."""
+    for name in LEFT_OUT:
+        path = data / "train" / f"{name}.jsonl.gz"
+        if path.is_file():
+            rows = [row for row in rows_of(path) if row["task"] == "nli"]
+            random.Random(SEED).shuffle(rows)
+            yield (
+                name,
+                [
+                    Case(row.get("claim", ""), row["passage"], row.get("label") == "supported")
+                    for row in rows[:most]
+                ],
+            )
+
+
+def judged(cases: Sequence[Case], reader: Reader) -> list[Judged]:
+    """Return what the check says of each sentence over its whole text."""
+    found = []
+    for case in cases:
+        passage = ReadPassage.of_text(case.text)
+        compared = Examination([passage], reader, "source").compare(Claim(case.claim), [passage])
+        verdict, deciding = verdict_of(compared.values())
+        support = deciding or next(iter(compared.values()), None)
+        found.append(Judged(case, verdict, support.score if support else 0.0))
+    return found
+
+
+def area(cases: Sequence[Case], scores: Sequence[float]) -> str:
+    """Return how well scores tell true from false, with a 95 % bootstrap interval."""
+    true = np.array([score for case, score in zip(cases, scores, strict=True) if case.true])
+    false = np.array([score for case, score in zip(cases, scores, strict=True) if not case.true])
+    rng = np.random.default_rng(SEED)
+    drawn = [
+        area_under_curve(
+            rng.choice(true, len(true)).tolist(), rng.choice(false, len(false)).tolist()
+        )
+        for _ in range(_RESAMPLES)
+    ]
+    low, high = np.percentile(drawn, (2.5, 97.5))
+    return f"{area_under_curve(true.tolist(), false.tolist()):.3f} ({low:.3f} to {high:.3f})"
+
+
+def calibration(found: Sequence[Judged]) -> list[tuple[object, ...]]:
+    """Return rows of a reliability table: support, sentences, how many of them are true."""
+    rows: list[tuple[object, ...]] = []
+    for low in np.arange(0, 1, 0.1):
+        inside = [
+            one for one in found if low <= one.support < low + 0.1 or one.support == 1 > low >= 0.9
+        ]
+        if inside:
+            mean = float(np.mean([one.support for one in inside]))
+            rows.append((f"{low:.1f}", len(inside), mean, share([one.case.true for one in inside])))
+    return rows
+
+
+def rates(name: str, found: Sequence[Judged]) -> list[tuple[object, ...]]:
+    """Return a row for the true and one for the false sentences of a set."""
+    rows: list[tuple[object, ...]] = []
+    for true in (True, False):
+        verdicts = [one.verdict for one in found if one.case.true is true]
+        shares = [share([verdict == one for verdict in verdicts]) for one in _VERDICTS]
+        rows.append((name, "true" if true else "false", len(verdicts), *shares))
+    return rows
+
+
+_VERDICTS = tuple(one for one in get_args(Verdict) if one != "no_claim")
+
+
+def main() -> None:
+    given = options(
+        __doc__,
+        data=COLLECTIONS["data"],
+        rows=(300, "most rows of a published set"),
+        cross_encoder=(None, "folder of the cross-encoder before its training", Path),
+    )
+    reader = MiniLmReader()
+    ways: Mapping[str, Score] = {
+        "words that the text has": lambda case: overlap(case.claim, case.text)
+    }
+    if given.cross_encoder:
+        bare = MiniLmReader(given.cross_encoder)
+        ways = {
+            **ways,
+            "the cross-encoder before its training": lambda case: bare.answers(
+                case.claim, [window_for(case.claim, case.text)]
+            )[0],
+        }
+    areas: list[tuple[object, ...]] = []
+    both: list[tuple[object, ...]] = []
+    figures: dict[str, float] = {}
+    unseen: list[Judged] = []
+    for name, cases in (*written(), *published(given.data, given.rows)):
+        found = judged(cases, reader)
+        scores = [[of(case) for case in cases] for of in ways.values()]
+        row = [area(cases, [one.support for one in found]), *(area(cases, one) for one in scores)]
+        areas.append((name, len(cases), *row))
+        both += rates(name, found)
+        true = [one.verdict == "supported" for one in found if one.case.true]
+        false = [one.verdict == "supported" for one in found if not one.case.true]
+        figures[f"{name}: true called supported"] = float(np.mean(true))
+        figures[f"{name}: false called supported"] = float(np.mean(false))
+        if name in LEFT_OUT:
+            unseen += found
+        say(f"{name}: {row[0]}")
+    remarks = [
+        f"`supported` from {SUPPORTED_FROM}, `unsure` from {UNSURE_FROM}, `contradicted` from"
+        f" {CONTRADICTED_FROM}; chosen on the published sets below, of which the reader has seen no"
+        " row; the sentences by hand chose nothing. Every figure with its 95 % interval."
+    ]
+    lines = [
+        "## Two rates",
+        "",
+        *table(["set", "sentences", "n", *_VERDICTS], both),
+        "",
+        "## How well true is told from false (area under the curve)",
+        "",
+        *table(["set", "n", "the check", *ways], areas),
+    ]
+    if unseen:
+        head = ["support from", "sentences", "mean support", "true"]
+        lines += ["", "## Support and truth, published sets", "", *table(head, calibration(unseen))]
+    write("two_rates", "Two rates of the check", remarks, [], figures, COMMAND, tables=lines)
+
+
+if __name__ == "__main__":
+    main()
