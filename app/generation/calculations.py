@@ -132,6 +132,16 @@ _MOST_DIGITS = 18
 _EXACT = Context(prec=4 * _MOST_DIGITS)
 _NOTHING = re.compile(r"[$\u20ac\u00a3\u00a5\s]*[-\u2013\u2014]+")
 """A dash in a cell: nothing."""
+_UNIT = re.compile(r"[^\W\d_]+|[%$\u20ac\u00a3\u00a5\u00b0]")
+_POINT = re.compile(r"(?<![\d.,])\d+\.(?:\d{1,2}|\d{4,})(?![\d.,])|\d,\d{3}\.\d")
+"""A number with decimals behind a point."""
+_COMMA = re.compile(
+    r"(?<![\d.,])\d{1,3}(?:\.\d{3})*,(?:\d{1,2}|\d{4,})(?![\d.,])|(?<![\d.,])\d{1,3}(?:\.\d{3}){2,}(?![\d.,])"
+)
+"""A number with decimals behind a comma, or several points of thousands."""
+_EITHER = re.compile(r"(?<![\d.,])\d{1,3}\.\d{3}(?![\d.,])")
+_WHOLE = re.compile(r"(?<![\d.,])\d+(?![\d.,])")
+_EXCHANGED = str.maketrans(".,", ",.")
 _BOUND = re.compile(
     r"\b(?P<way>exceed(?:s|ed)?|more than|over|above|less than|below|under|at least)\b\W{0,3}"
     r"(?P<figure>\d[\d,]*(?:\.\d+)?)",
@@ -168,6 +178,12 @@ _SEVERAL = re.compile(
 """How many are asked for: which three, what are the 3, the top ten."""
 _AND = re.compile(r"\s*,?\s*\b(?:and|versus|vs\.?|compared (?:to|with)|as well as)\b\s*|,\s+")
 _TOTALS = frozenset(tokenise("total totals net overall subtotal"))
+_PART_OF_YEAR = re.compile(
+    r"\W*(?:[QH][1-4]|[1-4][QH]|of which|thereof|half[- ]year|quarter"
+    r"|(?:first|second|third|fourth|[1-4](?:st|nd|rd|th)) (?:quarter|half))\b.*",
+    re.IGNORECASE,
+)
+"""Rows beside months that sum them, and rows that are part of the one above."""
 _LEAST_TOLD = 0.7
 """Share of a question's words, by rarity, that the labels of the cells must have."""
 _LEAST_NAMED = 0.5
@@ -192,6 +208,16 @@ class Figure(NamedTuple):
     value: Decimal
     text: str
     is_percent: bool
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether the cell has a dash."""
+        return _NOTHING.fullmatch(self.text) is not None
+
+    @property
+    def unit(self) -> str:
+        """The letters and signs beside the number; empty for none."""
+        return " ".join(_UNIT.findall(self.text)).casefold()
 
 
 _NO_FIGURE = Figure(Decimal(), "", is_percent=False)
@@ -221,6 +247,15 @@ class Cell:
     def place(self) -> tuple[int, str]:
         """The column that it stands in."""
         return self.table, self.column
+
+    @property
+    def section(self) -> str:
+        return self.source.item.hit.passage.chunk.section
+
+    @property
+    def record(self) -> tuple[object, ...]:
+        """What it is a figure of, wherever that stands."""
+        return self.texts, self.column
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +293,34 @@ def calculate(question: str, lines: Sequence[Line], *, whole: bool = False) -> C
     """
     asked = _asked(question, lines)
     made = asked and _CALCULATED[asked.operation](asked)
+    if made and not _are_alike(made.cells):
+        return None
     return made if asked and made and (not whole or _told_by(asked, made.cells)) else None
+
+
+def _are_alike(cells: Sequence[Cell]) -> bool:
+    """Return whether figures can be taken together.
+
+    They have one unit, which may stand at some of them only, as that of an account does; and none
+    of them is of a record that another section has with another figure.
+    """
+    units = {cell.figure.unit for cell in cells} - {""}
+    sections: dict[tuple[object, ...], set[str]] = {}
+    for cell in cells:
+        if cell.texts and cell.column:
+            sections.setdefault(cell.record, set()).add(cell.section)
+    return len(units) < 2 and all(len(found) == 1 for found in sections.values())
+
+
+def _each_once(cells: Sequence[Cell]) -> list[Cell]:
+    """Return cells; of a record that stands in several sections with one figure, the first."""
+    first: dict[tuple[object, ...], str] = {}
+    return [
+        cell
+        for cell in cells
+        if not cell.texts
+        or first.setdefault((*cell.record, cell.figure.value), cell.section) == cell.section
+    ]
 
 
 def names_labels(question: str, lines: Sequence[Line]) -> bool:
@@ -292,11 +354,12 @@ def cells_of(lines: Sequence[Line]) -> list[Cell]:
     What names a table stands above it; that of the only table of a document anywhere around it.
     """
     cells: list[Cell] = []
+    exchanged = _with_commas(lines)
     table, labels, group = 0, frozenset[str](), frozenset[str]()
     titles, above, read_to = list[str](), dict[int, frozenset[str]](), 0
     for line in lines:
         parts = [part.strip() for part in line.text.split(CELLS)]
-        read = _figures(parts) if len(parts) > 1 and line.source is not None else None
+        read = _figures(parts, exchanged) if len(parts) > 1 and line.source is not None else None
         if read is None or line.source is None:
             heads = frozenset(parts) if len(parts) > 1 else frozenset()
             if (heads and not heads & labels) or len(line.text.split()) > _GROUP_WORDS:
@@ -329,23 +392,58 @@ def cells_of(lines: Sequence[Line]) -> list[Cell]:
     return [replace(cell, around=cell.around | everywhere) for cell in cells]
 
 
-def _figures(parts: Sequence[str]) -> tuple[list[str], list[tuple[str, Figure]]] | None:
+def _with_commas(lines: Sequence[Line]) -> frozenset[str]:
+    """Return the labels of columns whose numbers have a comma before the decimals.
+
+    1.200 is twelve hundred where another number of its column has no decimals, or a comma before
+    them; else it is a number with three decimals.
+    """
+    columns: dict[str, list[str]] = {}
+    for line in lines:
+        for part in line.text.split(CELLS):
+            label, _, value = part.strip().rpartition(": ")
+            columns.setdefault(label, []).append(value)
+    found = set[str]()
+    for label, values in columns.items():
+        column = " ; ".join(values)
+        if label and not _POINT.search(column):
+            of_thousands = _EITHER.search(column) and _WHOLE.search(column)
+            if _COMMA.search(column) or of_thousands:
+                found.add(label)
+    return frozenset(found)
+
+
+def _figures(
+    parts: Sequence[str], exchanged: frozenset[str] = frozenset()
+) -> tuple[list[str], list[tuple[str, Figure]]] | None:
     """Return what names a row and its figures by label; None if it is no labelled row.
 
-    Its first cell names it, and so do cells of text.
+    Its first cell names it, and so do cells of text. In columns that are `exchanged` a comma stands
+    before the decimals.
     """
+
+    def read(label: str, value: str) -> Figure | None:
+        if label not in exchanged:
+            return figure_of(value)
+        figure = figure_of(value.translate(_EXCHANGED))
+        return figure and figure._replace(text=value)
+
     cells = [part.rpartition(": ") for part in parts]
     if not any(label for label, _, _ in cells):
         return None
     names = [parts[0] if not cells[0][0] else cells[0][2]]
     figures: list[tuple[str, Figure]] = []
     for label, _, value in cells[1:]:
-        figure = figure_of(value) if label else None
+        figure = read(label, value) if label else None
         if figure is None or (_YEAR.fullmatch(value) and "year" in tokenise(label)):
             names.append(value)
         else:
             figures.append((label, figure))
-    if cells[0][0] and (first := figure_of(cells[0][2])) and not _YEAR.fullmatch(cells[0][2]):
+    if (
+        cells[0][0]
+        and (first := read(cells[0][0], cells[0][2]))
+        and not _YEAR.fullmatch(cells[0][2])
+    ):
         return names[1:], [(cells[0][0], first), *figures]  # a sum, or a record with a number
     return names, figures
 
@@ -405,6 +503,7 @@ class _Asked:
 
     def __init__(self, question: str, operation: Operation, cells: Sequence[Cell]) -> None:
         self.text, self.operation = question, operation
+        cells = _each_once(cells)
         self.cells = [cell for cell in cells if cell.column]
         self.records = list({cell.source.key: cell for cell in cells if cell.texts}.values())
         """One cell of each record."""
@@ -534,6 +633,8 @@ class _Asked:
         that sum others are left out.
         """
         cells = [cell for cell in cells if not _sums_others(cell)]
+        months = [cell for cell in cells if not _PART_OF_YEAR.fullmatch(cell.row)]
+        cells = months or cells
         words = self.words.union(self.years)
         said = [words & cell.row_tokens if cell.texts else frozenset() for cell in cells]
         telling = frozenset[str]().union(*said) - frozenset.intersection(*said) if said else None
@@ -633,8 +734,8 @@ def _is_in_time(pair: Sequence[Cell]) -> bool:
 
 
 def _mean(asked: _Asked) -> Calculation | None:
-    cells = _several(asked)
-    if cells is None:
+    cells = tuple(cell for cell in _several(asked) or () if not cell.figure.is_nothing)
+    if not cells:
         return None
     result = sum((cell.figure.value for cell in cells), Decimal()) / len(cells)
     percent = " %" if all(cell.figure.is_percent for cell in cells) else ""
@@ -714,7 +815,8 @@ def _extreme(asked: _Asked) -> Calculation | None:
         line = asked.column_of(best)
     else:
         line = asked.row_of(best)
-    if len(line) < 2:
+    line = [cell for cell in line if not cell.figure.is_nothing]
+    if len(line) < 2 or not _are_alike(line):
         return None
     pick = max if asked.operation == "largest" else min
     if label := asked.asked_of(line[0]):
