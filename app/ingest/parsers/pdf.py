@@ -267,6 +267,9 @@ _LIST_OR_CAPTION = (
 )
 _ENTRY_OF_CONTENTS = re.compile(r"\.(?<!\.\.)(?<!\. \.)(?: ?\.){3,}+ *[\divx]{1,6} *(?=\n)")
 """Leaders and a page number."""
+_LABEL = r"[^\W\d_][^:\n|.!?]{0,39}: \S"
+_LABELLED_LINES = re.compile(rf"(?m)^{_LABEL}.*(?:\n{_LABEL}.*)+$")
+"""Two and more lines `Label: value`."""
 _FRONT_MATTER_LINES = 40
 _LONGEST_OUTLINE = 5_000
 """Entries that are read."""
@@ -578,6 +581,9 @@ def _flow(block: str, of: str | None = None) -> str:
     ends = {match.end() for match in _ENTRY_OF_CONTENTS.finditer(block)}
     for marked in _MARKED.finditer(block):
         ends |= {marked.start() - 1, marked.end()}
+    for run in _LABELLED_LINES.finditer(block):
+        ends |= {run.start() - 1}
+        ends |= {run.start() + at for at, sign in enumerate(run.group()) if sign == "\n"}
     return wrapped.sub(lambda end: "\n" if end.start() in ends else " ", block)
 
 

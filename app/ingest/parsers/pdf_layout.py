@@ -10,7 +10,7 @@ import ctypes
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, groupby, islice, pairwise, repeat
@@ -20,7 +20,10 @@ import pypdfium2
 import pypdfium2.raw as pdfium
 
 from app.ingest.metadata import is_name
+from app.ingest.parsers.blocks import Cell as FormCell
 from app.ingest.parsers.blocks import lowered, raised, resolved
+from app.ingest.parsers.pdf_grids import Area, Grid, grids_of
+from app.ingest.parsers.tables import is_form
 
 Piece = tuple[int, int] | str
 """Characters of the page, `[start, end)`, or text that only the layout tells."""
@@ -46,7 +49,23 @@ _LEAST_SHARE = 0.2
 _LONGEST_LABEL = 40
 _MOST_CELL_LINES = 12
 """From one row to the next, where cells have several lines."""
-_YEAR = re.compile(r"(?:1[5-9]|20)\d\d\Z")
+_YEARS = re.compile(r"(?:1[5-9]|20)\d\d(?:\s?[/\u2013-]\s?(?:(?:1[5-9]|20)?\d\d))?\Z")
+_LONGEST_HEAD = 80
+_LABEL_AND_VALUE = 2
+"""Columns of a form."""
+_FIELD_GAP = 1.5
+"""Heights of a line between a label and its value."""
+_FARTHEST_FIELD = 2
+"""Lines from one field to the next."""
+_LONGEST_FIELD_LABEL, _LONGEST_VALUE, _LONGEST_PAGE_NUMBER = 25, 60, 3
+"""Characters; a shorter number behind words is that of a page."""
+_ALIGNED = 3.0
+"""Points between what begins or ends at one place."""
+_LONGEST_RULED = 1_200
+"""Characters of a cell; what holds more is the frame of a page."""
+_LEAST_RULED = 2
+"""Rows of several cells, the head among them."""
+_MOST_RULED_HEADS = 3
 _MOST_UNNAMED = 2
 """Columns before the first that has a name."""
 _FARTHEST_HEAD = 3
@@ -120,6 +139,17 @@ class Run(NamedTuple):
     end: int
 
 
+class _Field(NamedTuple):
+    """Characters of a label and its value, `[start, end)`, and where they lie across the page."""
+
+    label: tuple[int, int]
+    value: tuple[int, int]
+    left: float
+    label_right: float
+    value_left: float
+    right: float
+
+
 class Table(NamedTuple):
     """Where columns begin and end across the page, and the names of those that have one."""
 
@@ -143,6 +173,8 @@ class Line:
     pieces: list[Piece] = field(default_factory=list)
     cells: list[list[Piece]] = field(default_factory=list)
     """Parted by wide gaps; empty where they were not looked for."""
+    is_ruled: bool = False
+    """A row of a ruled table, which bears its labels already."""
     extents: list[tuple[float, float]] = field(default_factory=list)
     """Where each cell begins and ends across the page, once that was asked for."""
 
@@ -200,7 +232,8 @@ class PageLayout:
         if is_first:
             for line in lines[:_FRONT_LINES]:
                 self._part_names(line)
-        self.lines = self._notes_last(self._with_labels(self._with_wrapped(lines)))
+        lines = self._with_fields(self._with_grids(lines, grids_of(page)))
+        self.lines = self._notes_last(self._with_labels(self._with_gaps(self._with_wrapped(lines))))
         self._add_annotations(page)
 
     @property
@@ -473,6 +506,223 @@ class PageLayout:
             note.is_broken = False
         return others + notes
 
+    # Ruled tables.
+
+    def _with_grids(self, lines: list[Line], grids: Sequence[Grid]) -> list[Line]:
+        """Return lines; those inside a grid give way to its rows, with the labels of its head."""
+        for grid in grids:
+            held: dict[Area, list[tuple[Line, list[Run]]]] = {}
+            kept: list[Line] = []
+            place: int | None = None
+            for line in lines:
+                inside, outside = self._in_cells(line, grid)
+                if not inside:
+                    kept.append(line)
+                    continue
+                place = len(kept) if place is None else place
+                for cell, runs in inside.items():
+                    held.setdefault(cell, []).append((line, runs))
+                if outside:
+                    kept.append(_line([[run] for run in outside], is_broken=False))
+                    self._arrange(kept[-1])
+            if rows := self._ruled_rows(grid, held):
+                kept[place:place] = rows
+                lines = kept
+        return lines
+
+    def _in_cells(self, line: Line, grid: Grid) -> tuple[dict[Area, list[Run]], list[Run]]:
+        """Return a line's text objects by the cell that they stand in, and those in none."""
+        inside: dict[Area, list[Run]] = {}
+        outside: list[Run] = []
+        box = line.box
+        apart = box.left > grid.columns[-1] or box.right < grid.columns[0]
+        if line.is_ruled or apart or box.bottom > grid.rows[0] or box.top < grid.rows[-1]:
+            return {}, []
+        for whole in line.runs:
+            for run in self._parted(whole, grid.columns):
+                middle = (run.left + run.right) / 2, (run.bottom + run.top) / 2
+                cell = grid.at(*middle)
+                if cell is None:
+                    outside.append(run)
+                else:
+                    inside.setdefault(cell, []).append(run)
+        return inside, outside
+
+    def _parted(self, run: Run, edges: Sequence[float]) -> list[Run]:
+        """Return a text object in pieces where it passes an edge between two words."""
+        passed = [edge for edge in edges if run.left + 1 < edge < run.right - 1]
+        if not passed:
+            return [run]
+        starts, lefts = [run.start], [run.left]
+        for blank in _BLANKS.finditer(self.characters, run.start + 1, run.end - 1):
+            before, behind = self._around(blank.end())
+            if passed and before.right - 1 <= passed[0] <= behind.left + 1:
+                starts.append(blank.end())
+                lefts.append(behind.left)
+                passed = [edge for edge in passed if edge > behind.left + 1]
+        ends, rights = [*starts[1:], run.end], [*lefts[1:], run.right]
+        return [
+            Run(left, run.bottom, right, run.top, start, end)
+            for left, right, start, end in zip(lefts, rights, starts, ends, strict=True)
+        ]
+
+    def _ruled_rows(
+        self, grid: Grid, held: Mapping[Area, Sequence[tuple[Line, list[Run]]]]
+    ) -> list[Line]:
+        """Return the rows of a grid as lines: `Label: value | Label: value`; none for a frame."""
+        pieces = {cell: self._pieces_of(lines) for cell, lines in held.items()}
+        texts = {cell: " ".join(resolved(self._text(of)).split()) for cell, of in pieces.items()}
+        filled = [cell for cell in grid.cells if texts.get(cell)]
+        width, height = len(grid.columns) - 1, len(grid.rows) - 1
+        in_rows = [[cell for cell in filled if cell.row == row] for row in range(height)]
+        is_frame = any(len(text) > _LONGEST_RULED for text in texts.values())
+        if is_frame or sum(len(row) > 1 for row in in_rows) < _LEAST_RULED:
+            return []
+        fields: list[list[FormCell | None]] = [
+            [FormCell(texts[cell]) for cell in row] for row in in_rows if row
+        ]
+        of_form = width == _LABEL_AND_VALUE and is_form(fields)
+        heads, labels = (0, {}) if of_form else self._ruled_heads(in_rows, texts, width)
+        made: list[Line] = []
+        for row in range(height):
+            own = [cell for cell in filled if cell.row <= row < cell.end_row]
+            new = in_rows[row]
+            if not new:
+                continue
+            parts: list[Piece] = []
+            for cell in sorted(own, key=lambda one: one.column):
+                label = labels.get(cell.column, "") if row >= heads else ""
+                said = pieces[cell] if cell.row == row else [texts[cell]]
+                parts += [" | ", *([f"{label}: "] if label else []), *said]
+            runs = [run for cell in new for _, of in held[cell] for run in of]
+            line = _line(
+                [[run] for run in sorted(runs, key=lambda run: run.start)], is_broken=False
+            )
+            line.pieces, line.is_ruled = parts[1:], True
+            line.kind = "row" if len(own) > 1 else ""
+            if of_form and len(new) == _LABEL_AND_VALUE:
+                label = texts[new[0]].rstrip(":")
+                line.pieces, line.kind = [f"{label}: ", *pieces[new[1]]], "field"
+            made.append(line)
+        return made
+
+    def _pieces_of(self, lines: Sequence[tuple[Line, list[Run]]]) -> list[Piece]:
+        """Return what stands in a cell, its lines one after another, marks of powers kept."""
+        found: list[Piece] = []
+        for at, (line, runs) in enumerate(lines):
+            pending: list[Piece] = []
+            own: list[Piece] = []
+            for piece in line.pieces:
+                if isinstance(piece, str):
+                    pending.append(piece)
+                    continue
+                for run in runs:
+                    start, end = max(piece[0], run.start), min(piece[1], run.end)
+                    if start < end:
+                        own += [*pending, (start, end)]
+                        pending = []
+                pending = [] if not own else pending
+            own += [mark for mark in pending if mark == _CLOSE]
+            ends_line = bool(runs) and runs[-1].end == line.end
+            link = HYPHEN if line.is_broken and ends_line else " "
+            found += [*self._stripped(own), *([link] if at + 1 < len(lines) else [])]
+        return found
+
+    def _ruled_heads(
+        self, rows: Sequence[Sequence[Area]], texts: Mapping[Area, str], width: int
+    ) -> tuple[int, dict[int, str]]:
+        """Return how many rows are heads, and the label of each column.
+
+        Heads name every column but the first few, in words, as years or as ranges; a second row of
+        them stands under heads that reach over several columns.
+        """
+        first = next((at for at, row in enumerate(rows) if len(row) > 1), 0)
+        labels: dict[int, str] = {}
+        at = first
+        while at < len(rows) - 1 and at < first + _MOST_RULED_HEADS:
+            row = rows[at]
+            if not row or not all(_may_be_head(texts[cell]) for cell in row):
+                break
+            for cell in row:
+                for column in range(cell.column, cell.end_column):
+                    labels[column] = f"{labels.get(column, '')} {texts[cell]}".strip()
+            at += 1
+            if all(cell.end_column - cell.column == 1 for cell in row):
+                break
+        named = width - len(labels) <= _MOST_UNNAMED and len(set(labels.values())) == len(labels)
+        return (at, labels) if named and labels else (first, {})
+
+    # Labels and their values, side by side.
+
+    def _with_fields(self, lines: list[Line]) -> list[Line]:
+        """Return lines; those that have a label and its value apart are `Label: value`.
+
+        At least two such lines, next to each other or with one between them, have their labels and
+        their values one below the other, and half of the values have a figure.
+        """
+        fields = [self._field_of(line) for line in lines]
+        taken: set[int] = set()
+        for at, one in enumerate(fields):
+            group = [at] if one else []
+            for other in range(at + 1, len(lines)):
+                if not group or other - group[-1] > _FARTHEST_FIELD:
+                    break
+                first, then = fields[group[-1]], fields[other]
+                if first and then and _are_one_below_other(first, then):
+                    group.append(other)
+            values = [field.value for of in group if (field := fields[of])]
+            figured = sum(any(map(str.isdigit, self.characters[a:b])) for a, b in values)
+            if len(group) > 1 and 2 * figured >= len(group):
+                taken |= {*group}
+        made: list[Line] = []
+        for at, line in enumerate(lines):
+            field = fields[at]
+            if field is None or at not in taken:
+                made.append(line)
+                continue
+            before = [run for run in line.runs if run.end <= field.label[0]]
+            if before:
+                made.append(_line([[run] for run in before], is_broken=False))
+                self._arrange(made[-1])
+                made[-1].pieces = self._stripped(made[-1].pieces)
+            label = self.characters[slice(*field.label)].strip().rstrip(":")
+            line.kind, line.cells, line.extents = "field", [], []
+            line.pieces = [f"{label}: ", *self._stripped([field.value])]
+            made.append(line)
+        return made
+
+    def _field_of(self, line: Line) -> _Field | None:
+        """Return the last two parts of a line, if a wide gap parts them and they may be a field."""
+        runs = line.runs
+        if line.kind or len(runs) < _LABEL_AND_VALUE:
+            return None
+        gaps = [
+            at
+            for at in range(1, len(runs))
+            if runs[at].left - runs[at - 1].right > _FIELD_GAP * line.high
+        ]
+        if not gaps:
+            return None
+        begins, second = (gaps[-2] if len(gaps) > 1 else 0), gaps[-1]
+        label = runs[begins].start, runs[second - 1].end
+        value = runs[second].start, runs[-1].end
+        said, text = (self.characters[slice(*span)].strip() for span in (label, value))
+        is_label = (
+            len(said) <= _LONGEST_FIELD_LABEL and said[:1].isalpha() and said[-1:] not in ".;,"
+        )
+        is_abbreviated = said.endswith(".") and len(said.split()) <= _LABEL_AND_VALUE + 1
+        is_page = text.isdigit() and len(text) <= _LONGEST_PAGE_NUMBER
+        if not (is_label or is_abbreviated) or is_page or len(text) > _LONGEST_VALUE:
+            return None
+        return _Field(
+            label,
+            value,
+            runs[begins].left,
+            runs[second - 1].right,
+            runs[second].left,
+            runs[-1].right,
+        )
+
     # Rows and columns.
 
     def _with_wrapped(self, lines: list[Line]) -> list[Line]:
@@ -581,17 +831,49 @@ class PageLayout:
         """Return lines; the cells of rows under heads that stand above them bear their labels."""
         end = 0
         table: Table | None = None
-        for is_row, run in groupby(enumerate(lines), lambda one: one[1].kind == "row"):
+        for is_row, run in groupby(enumerate(lines), _is_bare_row):
             places, rows = zip(*run, strict=True)
             if not is_row:
                 continue
             at, last, end = places[0], end, places[-1] + 1
+            if self._has_years_for_heads(rows):
+                at, rows = at + 1, rows[1:]
             found = self._table(lines[max(0, at - 2) : at], rows)
             table = found or (table if at - last <= _FARTHEST_HEAD else None)
             if table is not None:
                 for row in rows:
                     self._label(row, table)
         return lines
+
+    def _with_gaps(self, lines: list[Line]) -> list[Line]:
+        """Return lines; one next to a row is a row too if all of its cells stand in its columns.
+
+        A row with empty cells has too few figures to be told by them, but has some.
+        """
+        for at, line in enumerate(lines):
+            beside = (lines[near] for near in (at - 1, at + 1) if 0 <= near < len(lines))
+            row = next((one for one in beside if _is_seed(one) and not one.is_ruled), None)
+            if line.kind or not line.parts or row is None:
+                continue
+            columns, starts = self._extents(row), self._cell_starts(line)
+            held = line.pieces, line.cells, line.extents
+            self._cut(line, {}, starts)
+            places = [_over(extent, columns) for extent in self._extents(line)]
+            taken = {over[0] for over in places if len(over) == 1}
+            figures = [_NUMBER.match(self._text(cell).strip()) for cell in line.cells[1:]]
+            if any(figures) and len(taken) == len(places):
+                line.kind = "row"
+            else:
+                line.pieces, line.cells, line.extents = held
+        return lines
+
+    def _has_years_for_heads(self, rows: Sequence[Line]) -> bool:
+        """Return whether the first of several rows has years where the others have figures."""
+        texts = [[self._text(cell).strip() for cell in row.cells] for row in rows[:2]]
+        if len(texts) < 2 or len(texts[0]) < 2:
+            return False
+        years = [[_YEARS.match(text) is not None for text in row] for row in texts]
+        return all(years[0][1:]) and not years[0][0] and not all(years[1][1:])
 
     def _table(self, above: Sequence[Line], rows: Sequence[Line]) -> Table | None:
         """Return the columns of rows with what the lines above call them."""
@@ -848,6 +1130,21 @@ def _block(
     return (end if both >= max(_LEAST_LINES, 0.6 * (end - at)) else at), (left + right) / 2
 
 
+def _are_one_below_other(first: _Field, then: _Field) -> bool:
+    """Return whether labels begin or end at one place across the page, and values too."""
+
+    def near(one: float, other: float) -> bool:
+        return abs(one - other) < _ALIGNED
+
+    labels = near(first.left, then.left) or near(first.label_right, then.label_right)
+    values = near(first.value_left, then.value_left) or near(first.right, then.right)
+    return labels and values
+
+
+def _is_bare_row(place: tuple[int, Line]) -> bool:
+    return place[1].kind == "row" and not place[1].is_ruled
+
+
 def _is_seed(line: Line) -> bool:
     return line.kind == "row" and len(line.cells) >= _LEAST_NUMBERS
 
@@ -871,9 +1168,15 @@ def _nearest(left: float, right: float, columns: Sequence[tuple[float, float]]) 
     return min(range(len(columns)), key=lambda at: abs(sum(columns[at]) - middle))
 
 
+def _may_be_head(text: str) -> bool:
+    """Return whether a text may name a column: words, a year or a span of years."""
+    is_worded = any(map(str.isalpha, text)) and not _NUMBER.match(text)
+    return len(text) <= _LONGEST_HEAD and (is_worded or _YEARS.match(text) is not None)
+
+
 def _may_be_label(text: str) -> bool:
     is_worded = any(map(str.isalpha, text)) and not _NUMBER.match(text)
-    return len(text) <= _LONGEST_LABEL and (is_worded or _YEAR.match(text) is not None)
+    return len(text) <= _LONGEST_LABEL and (is_worded or _YEARS.match(text) is not None)
 
 
 def _jumps(last: Run, run: Run) -> bool:

@@ -27,6 +27,8 @@ _VALUE = re.compile(
     r"[^\w\s]{0,2}\s?[+\-\u2212]?\d[\d.,:/'\u202f\u00a0T -]*\s?(?:%|\S{1,3})?\Z", re.IGNORECASE
 )
 """A number, an amount, a date or a time."""
+_NO_VALUE = re.compile(r"[-\u2013\u2014]+")
+"""A dash where a value would stand."""
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d\Z")
 _DAY = re.compile(
     r"\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./](?:\d{4}|\d\d)|(?:\d{1,2} )?[A-Z][a-z]{2} \d{4}"
@@ -115,7 +117,7 @@ def _one_table(rows: list[Line], above: Line | None) -> Generator[Block, None, L
     notes: list[Line] = []
     while len(rows) > 1 and usual > 1 and len(_filled(rows[-1])) == 1 and _is_note(rows[-1]):
         notes.insert(0, rows.pop())
-    if rows and _is_form(rows):
+    if rows and is_form(rows):
         for label, value in map(_filled, rows):
             yield Block("field", value.text, mark=label.text)
     elif rows:
@@ -153,14 +155,15 @@ def _row(line: Line) -> list[Cell]:
     return cells
 
 
-def _is_form(rows: Sequence[Line]) -> bool:
+def is_form(rows: Sequence[Line]) -> bool:
     """Return whether two columns are labels and their values, not records."""
     if len(rows) < 2 or any(len(line) != 2 or len(_filled(line)) != 2 for line in rows):
         return False
     labels, values = zip(*([cell.text for cell in _filled(line)] for line in rows), strict=True)
     if all(label.endswith(":") for label in labels):
         return True
-    kinds = {_VALUE.match(value) is not None for value in values[1:]}
+    told = [value for value in values[1:] if not _NO_VALUE.fullmatch(value)]
+    kinds = {_VALUE.match(value) is not None for value in told}
     named = all(len(label) <= _LONGEST_NAME and not _VALUE.match(label) for label in labels)
     return named and len(kinds) == 2 and len(set(labels)) == len(labels) <= _SAMPLE_ROWS
 
@@ -175,7 +178,8 @@ def _heads(rows: Sequence[Line]) -> int | None:
     days = [cell for cell in first[1:] if cell is not None and _DAY.fullmatch(cell.text)]
     is_named = len(days) == len(first) - 1 > 0 and not any(map(_has_day, body))
     for at, head in enumerate(first):
-        texts = [cell.text for line in body if (cell := line[at]) is not None and cell.text]
+        cells = [cell for line in body if (cell := line[at]) is not None and cell.text]
+        texts = [cell.text for cell in cells if not _NO_VALUE.fullmatch(cell.text)]
         if head is None or not texts or not head.text:
             continue
         if _VALUE.match(head.text) and not _YEAR.match(head.text) and not is_named:

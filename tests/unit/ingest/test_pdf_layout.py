@@ -283,3 +283,85 @@ def test_a_pdf_behind_the_head_of_a_download_is_read() -> None:
     assert len(boxes.rects) == 1
     manual = b"It begins with a line.\n" * 100 + b"%PDF-1.4\nand startxref, says the manual"
     assert identify(manual, "a.pdf") == "text"
+
+
+def ruled(rows: Sequence[Sequence[str | Paragraph]], *style: tuple[object, ...]) -> list[str]:
+    """Return the lines of a page with a ruled table between two lines of text."""
+    buffer = io.BytesIO()
+    normal = getSampleStyleSheet()["Normal"]
+    grid = Table(rows, style=[("GRID", (0, 0), (-1, -1), 0.5, "black"), *style])
+    before, behind = Paragraph("What the warden read.", normal), Paragraph("The end.", normal)
+    SimpleDocTemplate(buffer, invariant=1).build([before, grid, behind])
+    lines = parse_pdf(buffer.getvalue(), "page.pdf", IngestOptions()).text.split("\n")
+    assert (lines[0], lines[-1]) == ("What the warden read.", "The end.")
+    return lines[1:-1]
+
+
+LONG = "A gate that lets water through when it is raised, as at the old weir of Senn"
+
+
+def test_rows_of_a_ruled_table_bear_the_labels_of_its_head() -> None:
+    assert ruled([["Ward", "2023", "2024"], ["North", "41", "44"], ["South", "", "28"]]) == [
+        "Ward | 2023 | 2024",
+        "Ward: North | 2023: 41 | 2024: 44",
+        "Ward: South | 2024: 28",
+    ]
+    heads = [["Years", "1951-1961", "1961-1971"], ["Births", "12", "19"]]
+    assert ruled(heads)[1] == "Years: Births | 1951-1961: 12 | 1961-1971: 19"
+    normal = getSampleStyleSheet()["Normal"]
+    prose = ruled([["Term", "Meaning"], ["Sluice", Paragraph(LONG, normal)], ["Kiln", "An oven."]])
+    assert prose[1:] == [f"Term: Sluice | Meaning: {LONG}", "Term: Kiln | Meaning: An oven."]
+
+
+def test_heads_of_two_rows_and_merged_cells_of_a_ruled_table_reach_as_far_as_they_are_drawn() -> (
+    None
+):
+    rows = [["Station", "Rain", ""], ["", "March", "April"], ["Lund", "31", "62"], ["", "44", "12"]]
+    merged = (("SPAN", (0, 0), (0, 1)), ("SPAN", (1, 0), (2, 0)), ("SPAN", (0, 2), (0, 3)))
+    assert ruled(rows, *merged)[2:] == [
+        "Station: Lund | Rain March: 31 | Rain April: 62",
+        "Station: Lund | Rain March: 44 | Rain April: 12",
+    ]
+
+
+def test_a_ruled_form_has_fields() -> None:
+    form = [["Applicant", "Ida Dahl"], ["Berths", "2"], ["Since", "May 2021"]]
+    assert ruled(form) == ["Applicant: Ida Dahl", "Berths: 2", "Since: May 2021"]
+
+
+def test_a_row_with_empty_cells_is_a_row_of_the_table_around_it() -> None:
+    placed = [(50, 640, 10, "Name"), (200, 640, 10, "Phone"), (300, 640, 10, "Room")]
+    rows = (("Ida Dahl", "4410", "12"), ("Per Holm", "", "15"), ("Bo Lind", "4420", "17"))
+    for at, row in enumerate(rows):
+        lefts = zip((50, 200, 300), row, strict=True)
+        placed += [(left, 620 - 20 * at, 10, text) for left, text in lefts if text]
+    assert parsed(placed).text.split("\n")[1:] == [
+        "Name: Ida Dahl | Phone: 4410 | Room: 12",
+        "Name: Per Holm | Room: 15",
+        "Name: Bo Lind | Phone: 4420 | Room: 17",
+    ]
+
+
+def test_labels_and_their_values_stay_together() -> None:
+    lines = ["Acknowledgement of order", "Order number: 5512-A", "Order date: 2 May 2025"]
+    lines += ["Delivery: week 23", "We thank you for your order of two ropes."]
+    page = [(50.0, 640.0 - 20 * at, 10.0, text) for at, text in enumerate(lines)]
+    assert parsed(page).text.split("\n") == lines
+    apart = [("Invoice no.", "R-20417"), ("Date", "14 March 2025"), ("Due", "13 April 2025")]
+    head: list[Placed] = [(50, 640, 14, "INVOICE")]
+    for at, (label, value) in enumerate(apart):
+        head += [(250, 640 - 16 * at, 10, label), (360, 640 - 16 * at, 10, value)]
+    assert parsed(head).text.split("\n") == [
+        "INVOICE",
+        *(f"{label}: {value}" for label, value in apart),
+    ]
+
+
+def test_names_side_by_side_are_no_labels() -> None:
+    names = [("Ida Dahl", "Per Holm"), ("Institute of Tides", "School of Nets")]
+    page = [
+        (left, 640.0 - 16 * at, 10.0, text)
+        for at, row in enumerate(names)
+        for left, text in zip((50.0, 250.0), row, strict=True)
+    ]
+    assert ":" not in parsed(page).text

@@ -30,6 +30,7 @@ def read(content: bytes | str, name: str) -> ParsedDocument:
         ("name\tcity\nAnn\tOslo, Norway\n", ["name | city", "name: Ann | city: Oslo, Norway"]),
         ("name|age\nAnn|3\n", ["name | age", "name: Ann | age: 3"]),
         ("sep=;\nname;age\nAnn;3\n", ["name | age", "name: Ann | age: 3"]),
+        ("name,age\nAnn,3\nBo,-\n", ["name | age", "name: Ann | age: 3", "name: Bo | age: -"]),
         (
             'id,note\n7,"two\nlines, one ""cell"""\n',
             ["id | note", 'id: 7 | note: two lines, one "cell"'],
