@@ -40,6 +40,9 @@ _FIELDS = ("From", "To", "Cc", "Date")
 _SIGNATURES = frozenset(
     {"application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature"}
 )
+_WORD = re.compile(r"\w+")
+_SAME = 0.5
+"""Share of the words of one form of a text that another has, if both say the same."""
 _QUOTED = re.compile(r"(?:>[ \t]?)+")
 _ITEM = re.compile(r"([-*+\u2022]|\d{1,2}[.)])[ \t]+(\S.*)\Z")
 _SET_APART = re.compile(r"\t|\S {2,}\S|\A[ \t]")
@@ -232,7 +235,7 @@ class _Reader:
         if kind == "message/rfc822" and inside:
             yield from self._attached(inside[0], level)
         elif inside:
-            for one in _alternatives(inside) if kind == "multipart/alternative" else inside:
+            for one in self._alternatives(inside) if kind == "multipart/alternative" else inside:
                 yield from self._part(one, level, left)
         elif kind in _SIGNATURES:
             return
@@ -242,6 +245,42 @@ class _Reader:
             yield from self._attachment(part, kind, level)
         else:
             yield from self._text(part, kind, level)
+
+    def _alternatives(self, parts: Sequence[Message]) -> list[Message]:
+        """Return the one of several forms of a text to read, and files that only another form has.
+
+        The plain form, unless it has less than half of the words of the other: then it only says
+        that there is another.
+        """
+        plain, page = (
+            next(
+                (part for part in parts if any(_is_text(leaf, kind) for leaf in part.walk())), None
+            )
+            for kind in ("text/plain", "text/html")
+        )
+        chosen = plain or page
+        if plain is not None and page is not None and plain is not page:
+            own, others = self._words_in(plain, "text/plain"), self._words_in(page, "text/html")
+            if len(own & others) < _SAME * len(others):
+                chosen = page
+        if chosen is None:
+            return list(parts)
+        rest = (leaf for other in parts if other is not chosen for leaf in other.walk())
+        return [chosen, *(leaf for leaf in rest if leaf.get_filename())]
+
+    def _words_in(self, part: Message, kind: str) -> set[str]:
+        """Return the words of the first text of a kind in a part; none if it cannot be read."""
+        leaf = next(leaf for leaf in part.walk() if _is_text(leaf, kind))
+        try:
+            if kind == "text/html":
+                return _words(_html(leaf, self._filename).text)
+            content = leaf.get_payload(decode=True)
+            text, _ = decode(
+                content if isinstance(content, bytes) else b"", leaf.get_content_charset()
+            )
+        except InputError:
+            return set()
+        return _words(text)
 
     def _text(self, part: Message, kind: str, level: int) -> Iterator[Block | Inner]:
         content = self._content(part, "a part of the text")
@@ -306,14 +345,8 @@ def _inside(part: Message) -> list[Message]:
     return [one for one in payload if not isinstance(one, str)] if isinstance(payload, list) else []
 
 
-def _alternatives(parts: Sequence[Message]) -> list[Message]:
-    """Return the one of several forms of a text to read, and files that only another form has."""
-    for wanted in ("text/plain", "text/html"):
-        for part in parts:
-            if any(_is_text(leaf, wanted) for leaf in part.walk()):
-                others = (leaf for other in parts if other is not part for leaf in other.walk())
-                return [part, *(leaf for leaf in others if leaf.get_filename())]
-    return list(parts)
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(text.casefold()))
 
 
 def _is_text(part: Message, kind: str) -> bool:

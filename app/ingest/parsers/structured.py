@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from html import escape
 from html.entities import html5
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import yaml
@@ -20,6 +21,7 @@ from lxml import etree
 from app.core.errors import TooLarge, Unreadable
 from app.core.types import FileType, ParsedDocument
 from app.ingest.parsers.blocks import Block, Cell, lowered, raised, write
+from app.ingest.parsers.chats import messages_of, names_of
 from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.html import parse_fragment
 from app.ingest.parsers.office import parsed_xml, unread_parts
@@ -48,6 +50,7 @@ _LONGEST_NAME = 80
 _MOST_NUMBERS = 100
 """Of a list of numbers that is read; more are coordinates or weights, which no reader asks for."""
 _NAMES = ("title", "name", "label", "heading", "head", "id")
+_CLOSING = '.,;:!?)]"\u201d\u2019\u00bb'
 _PROSE_NAMES = frozenset({"", "p", "para", "text", "body", "content"})
 _NUMBER = re.compile(r"[+-]?[\d.]+(?:e[+-]?\d+)?\Z", re.IGNORECASE)
 _MARKUP = re.compile(
@@ -58,9 +61,11 @@ _MARKUP = re.compile(
 class _Reader:
     """Yields the blocks of nodes; the author decides how deep and how often they are repeated."""
 
-    def __init__(self, filename: str) -> None:
+    def __init__(self, filename: str, names: Mapping[str, str]) -> None:
+        """Begin; `names` are those of users by their ids."""
         self.unread: Counter[str] = Counter()
         self._filename = filename
+        self._names = names
         self._left = _MOST_VALUES
 
     def blocks(self, node: Node, name: str = "", depth: int = 0) -> Iterator[Block]:
@@ -124,6 +129,13 @@ class _Reader:
                 yield Block("field", "", mark=name)
                 yield from (Block("item", text) for text in texts)
             return
+        said = messages_of(
+            [_texts_of(one) for one in entries if isinstance(one, Fields)], self._names
+        )
+        if said is not None and all(isinstance(one, Fields) for one in entries):
+            self._left -= len(said)
+            yield from (Block("paragraph", text) for text in said)
+            return
         rows = self._rows(entries)
         if rows is not None:
             heads = 1 if isinstance(entries[0], Fields) else None
@@ -160,6 +172,61 @@ class _Reader:
         self.unread["further records"] += max(len(records) - kept, 0)
         rows = ([Cell(record.get(column, "")) for column in columns] for record in records[:kept])
         return [[*map(Cell, columns)], *rows]
+
+
+def _texts_of(fields: Fields) -> dict[str, str]:
+    return {key.lower(): value for key, value in fields if isinstance(value, str)}
+
+
+class _Texts:
+    """Makes running texts whole that editors cut at each change of the font; finds objects.
+
+    What is referred to from many places is looked at once.
+    """
+
+    def __init__(self) -> None:
+        self._made: dict[int, Node] = {}
+        self.objects: list[dict[str, str]] = []
+        """The texts of each object by name."""
+
+    def whole(self, node: Node, depth: int = 0) -> Node:
+        if isinstance(node, str) or depth > _DEEPEST:
+            return node
+        if id(node) not in self._made:
+            self._made[id(node)] = self._remade(node, depth + 1)
+        return self._made[id(node)]
+
+    def _remade(self, node: Fields | list[Node], depth: int) -> Node:
+        if isinstance(node, Fields):
+            made = Fields((key, self.whole(value, depth)) for key, value in node)
+            self.objects.append(_texts_of(made))
+            return made
+        text = _running_text(node)
+        return [self.whole(one, depth) for one in node] if text is None else text
+
+
+def _running_text(pieces: Sequence[Node]) -> str | None:
+    """Return the text of a list of its pieces; None if it is a list of something else.
+
+    A piece is a text or an object with a `text` and its looks; a blank or a sign parts two of them.
+    """
+    texts: list[str] = []
+    for piece in pieces:
+        if isinstance(piece, Fields):
+            own = dict(piece)
+            if not all(isinstance(value, str) for value in own.values()) or "text" not in own:
+                return None
+            texts.append(str(own["text"]))
+        elif isinstance(piece, str):
+            texts.append(piece)
+        else:
+            return None
+    has_looks = any(isinstance(piece, Fields) for piece in pieces)
+    are_parted = all(
+        a[-1:].isspace() or b[:1].isspace() or b[:1] in _CLOSING
+        for a, b in pairwise(filter(None, texts))
+    )
+    return "".join(texts) if len(texts) > 1 and has_looks and are_parted else None
 
 
 def _is_plain(node: Node) -> bool:
@@ -206,12 +273,14 @@ def _written(
     warnings: Sequence[str],
     more: Counter[str],
 ) -> ParsedDocument:
-    reader = _Reader(filename)
+    texts = _Texts()
+    whole = [texts.whole(node) for node in nodes]
+    reader = _Reader(filename, names_of(texts.objects))
     blocks: list[Block] = []
     title: Node | None = None
-    for number, node in enumerate(nodes, 1):
+    for number, node in enumerate(whole, 1):
         name = ""
-        if isinstance(node, Fields) and len(nodes) > 1:
+        if isinstance(node, Fields) and len(whole) > 1:
             name = _name_of(node) or f"document {number}"
         elif isinstance(node, Fields):
             title = dict(node).get("title")

@@ -51,6 +51,12 @@ def test_headers_are_decoded_and_one_body_is_read() -> None:
     assert parsed.warnings == ()
 
 
+def test_a_plain_form_that_only_names_the_other_gives_way_to_it() -> None:
+    message = mail("This message is in HTML. Open it in another program.\n", "Booking")
+    message.add_alternative("<p>Your cabin is <b>number 14</b> on the upper deck.</p>", "html")
+    assert read(message.as_bytes()).text.endswith("Your cabin is number 14 on the upper deck.")
+
+
 def test_bytes_beyond_ascii_in_a_header_are_read() -> None:
     parsed = read("From: Jörg <j@example.org>\nSubject: Grüße\n\nHallo.".encode())
     assert parsed.text.startswith("Grüße\n\nFrom: Jörg <j@example.org>")

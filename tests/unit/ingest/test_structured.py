@@ -213,3 +213,40 @@ def test_long_names_paths_and_rules_are_no_encoded_data(text: str) -> None:
 def test_a_file_of_nothing_but_encoded_data_is_refused() -> None:
     with pytest.raises(Unreadable, match="no readable text"):
         read(WRAPPED, "a.txt")
+
+
+def test_a_text_that_an_editor_cut_at_each_change_of_the_font_is_whole() -> None:
+    pieces = [{"text": "The ferry "}, {"text": "Runa", "bold": True}, {"text": " sails at nine."}]
+    page = read(json.dumps({"title": "Ferry", "children": pieces}), "page.json")
+    assert "children: The ferry Runa sails at nine." in page.text
+    comments = read(json.dumps({"comments": [{"text": "Great"}, {"text": "Late"}]}), "c.json")
+    assert "GreatLate" not in comments.text
+
+
+def test_an_exported_chat_is_messages_with_their_writers_and_times() -> None:
+    chat = [
+        {"from": "Siv", "date": "2025-03-04T18:02:11", "text": ["It is ", {"text": "4471"}, "."]},
+        {"from": "Ola", "date": "2025-03-05T07:40:00", "text": "I moved the Runa."},
+    ]
+    assert read(json.dumps({"messages": chat}), "chat.json").text.split("\n\n") == [
+        "Siv, 2025-03-04 18:02: It is 4471.",
+        "Ola, 2025-03-05 07:40: I moved the Runa.",
+    ]
+    work = {
+        "users": [{"id": "U7", "real_name": "Ida Dahl"}, {"id": "U8", "real_name": "Bo Lind"}],
+        "messages": [
+            {"user": "U7", "ts": "1741111331.000200", "text": "We sail."},
+            {"user": "U8", "ts": "1741111391.000200", "text": "At nine."},
+        ],
+    }
+    assert "Ida Dahl, 2025-03-04 18:02: We sail." in read(json.dumps(work), "work.json").text
+
+
+def test_references_to_one_list_are_looked_at_once() -> None:
+    laughs = "\n".join(
+        [
+            "a0: &a0 [lol, lol]",
+            *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)),
+        ]
+    )
+    assert read(laughs, "bomb.yaml").text
