@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from app.core.normalisation import normalise
 from app.core.types import BlockSpan, Heading, ParsedDocument
+from app.ingest.parsers.drawn_tables import with_rows
 from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.headings import find_headings
 from app.ingest.parsers.sniffing import (
@@ -20,10 +21,13 @@ from app.ingest.parsers.sniffing import (
 
 
 def parse_plain(content: bytes, *_: object) -> ParsedDocument:
-    """Return the text as written, with numbered, capital and well-known headings."""
+    """Return the text as written, with numbered, capital and well-known headings.
+
+    Tables that are drawn with signs are rows with labels.
+    """
     source, warnings = decode(content)
     source, encoded = without_encoded(without_terminal_codes(source).replace("\f", "\n\n"))
-    text, stripped = normalise(source)
+    text, stripped = normalise(with_rows(source))
     return ParsedDocument(
         text=text,
         media_type=FORMATS["text"].media_type,

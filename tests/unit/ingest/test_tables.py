@@ -307,3 +307,35 @@ def test_what_is_struck_through_is_left_out_and_named() -> None:
     parsed = read(content, "prices.xlsx")
     assert parsed.text.endswith("Item: Rope | Now: 14")
     assert any("struck-through cells" in warning for warning in parsed.warnings)
+
+
+DRAWN = """Stock
+
++------+-------+
+| Part | Stock |
++------+-------+
+| Bolt |   410 |
+| Nut, |    95 |
+|      | boxed |
++------+-------+
+
+\u250c\u2500\u2500\u2500\u2500\u2500\u2500\u252c\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2510
+\u2502 Tool \u2502 Shelf \u2502
+\u251c\u2500\u2500\u2500\u2500\u2500\u2500\u253c\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2524
+\u2502 Saw  \u2502 S9    \u2502
+\u2514\u2500\u2500\u2500\u2500\u2500\u2500\u2534\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2518"""
+
+
+def test_tables_that_are_drawn_with_signs_are_rows() -> None:
+    assert read(DRAWN, "box.txt").text.split("\n") == [
+        "Stock",
+        "",
+        "Part | Stock",
+        "Part: Bolt | Stock: 410",
+        "Part: Nut, | Stock: 95 boxed",
+        "",
+        "Tool | Shelf",
+        "Tool: Saw | Shelf: S9",
+    ]
+    frame = "+-----+\n| Hi! |\n+-----+"
+    assert read(frame, "frame.txt").text == frame
