@@ -21,7 +21,7 @@ Row = list[str]
 
 
 def with_rows(text: str) -> str:
-    """Return a text whose drawn tables are rows below their heads: `Label: value | Label: value`."""
+    """Return a text whose drawn tables are rows below their heads: `Label: value`."""
     if not _BORDER.search(text):
         return text
     lines = text.split("\n")
