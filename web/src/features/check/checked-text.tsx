@@ -8,6 +8,7 @@ import { cx } from "@/components/ui/cx";
 import { Failure } from "@/components/ui/states";
 import { Tag } from "@/components/ui/tag";
 import { useWorkspace } from "@/hooks/use-workspace";
+import { changedWords } from "@/lib/changed";
 import { LIBRARY_NAMES, modelName } from "@/lib/format";
 import { type Message, t } from "@/lib/language";
 import { saveAs } from "@/lib/save-as";
@@ -37,6 +38,7 @@ interface Props {
 /** What a check found: counts, downloads, and each sentence with its place, to be changed and checked again by itself. */
 export function CheckedText({ report, checking, error, onCheck }: Props) {
   const download = useMutation({ mutationFn: (form: Form) => save(report, form) });
+  const [shown, setShown] = useState<CheckVerdict | null>(null);
   if (report.sentences.length === 0) return <Banner>{t("There is no sentence in it.")}</Banner>;
   return (
     <section aria-label={t("Checked text")} className="flex flex-col gap-3">
@@ -45,9 +47,18 @@ export function CheckedText({ report, checking, error, onCheck }: Props) {
           {(Object.keys(VERDICTS) as CheckVerdict[])
             .filter((verdict) => report.counts[verdict] > 0)
             .map((verdict) => (
-              <Tag key={verdict} tone={VERDICTS[verdict].tone}>
-                {report.counts[verdict]} {t(VERDICTS[verdict].words)}
-              </Tag>
+              <button
+                key={verdict}
+                type="button"
+                aria-pressed={shown === verdict}
+                title={shown === verdict ? t("Show all sentences") : t("Show these alone")}
+                onClick={() => setShown(shown === verdict ? null : verdict)}
+                className={cx("cursor-pointer rounded-md", shown === verdict && "outline-2 outline-accent", shown !== null && shown !== verdict && "opacity-60")}
+              >
+                <Tag tone={VERDICTS[verdict].tone}>
+                  {report.counts[verdict]} {t(VERDICTS[verdict].words)}
+                </Tag>
+              </button>
             ))}
         </p>
         <p className="flex items-center gap-1 text-xs text-muted">
@@ -67,9 +78,12 @@ export function CheckedText({ report, checking, error, onCheck }: Props) {
       {error !== null && <Failure error={error} what={t("The check failed.")} />}
       {download.isError && <Failure error={download.error} what={t("That did not work.")} />}
       <ol className="rounded-lg border border-line bg-surface">
-        {report.sentences.map((sentence, at) => (
-          <SentenceRow key={`${sentence.start}/${sentence.text}`} sentence={sentence} judge={report.judge} busy={checking === at} onCheck={(edited) => onCheck(at, edited)} />
-        ))}
+        {report.sentences.map(
+          (sentence, at) =>
+            (shown === null || sentence.verdict === shown) && (
+              <SentenceRow key={`${sentence.start}/${sentence.text}`} sentence={sentence} judge={report.judge} busy={checking === at} onCheck={(edited) => onCheck(at, edited)} />
+            ),
+        )}
       </ol>
     </section>
   );
@@ -94,7 +108,9 @@ function SentenceRow({ sentence, judge, busy, onCheck }: { sentence: CheckedSent
       <div className="min-w-0">
         {edited === null ? (
           <div className="flex items-start gap-2">
-            <p className={cx("min-w-0 flex-1 font-serif text-[0.9375rem] leading-6 [overflow-wrap:anywhere]", sentence.verdict === "no_claim" && "text-muted")}>{sentence.text.replace(/^#{1,6} /, "")}</p>
+            <p className={cx("min-w-0 flex-1 font-serif text-[0.9375rem] leading-6 [overflow-wrap:anywhere]", sentence.verdict === "no_claim" && "text-muted")}>
+              <Marked text={sentence.text.replace(/^#{1,6} /, "")} beside={comparesWords(sentence) ? best?.quote : undefined} />
+            </p>
             <IconButton icon="edit" label={t("Change this sentence")} onClick={() => setEdited(sentence.text)} />
           </div>
         ) : (
@@ -123,20 +139,31 @@ function SentenceRow({ sentence, judge, busy, onCheck }: { sentence: CheckedSent
             </span>
           </form>
         )}
-        {best !== undefined && <Place place={best} words={PLACES[sentence.verdict]} lead="" />}
+        {best !== undefined && <Place place={best} words={PLACES[sentence.verdict]} lead="" beside={comparesWords(sentence) ? sentence.text : undefined} />}
         {sentence.better !== null && <Place place={sentence.better} words={PLACES.supported} lead={`${t("A better source:")} `} />}
       </div>
     </li>
   );
 }
 
-function Place({ place, words, lead }: { place: CheckPlace; words: Message | null; lead: string }) {
+/** Whether what differs between a sentence and its place tells something. */
+function comparesWords({ verdict }: CheckedSentence): boolean {
+  return verdict === "contradicted" || verdict === "unsure";
+}
+
+/** A text, the words marked that the one beside it has not. */
+function Marked({ text, beside }: { text: string; beside: string | undefined }) {
+  if (beside === undefined) return text;
+  return changedWords(text, beside).map(({ text: piece, changed }, at) => (changed ? <mark key={at}>{piece}</mark> : piece));
+}
+
+function Place({ place, words, lead, beside }: { place: CheckPlace; words: Message | null; lead: string; beside?: string | undefined }) {
   const { read } = useWorkspace();
   const { library, doc_id, title } = place;
   return (
     <div className="mt-1 border-l-2 border-line-strong pl-3 text-sm text-muted">
       <p className="line-clamp-4 [overflow-wrap:anywhere]">
-        {lead !== "" && <strong className="font-semibold text-ink">{lead}</strong>}“{place.quote}”
+        {lead !== "" && <strong className="font-semibold text-ink">{lead}</strong>}“<Marked text={place.quote} beside={beside} />”
       </p>
       <p className="flex flex-wrap items-center gap-1 text-2xs" title={citationWords(place.support)}>
         <span>{[title ?? t("in the source"), library === null ? "" : t(LIBRARY_NAMES[library]), words === null ? "" : t(words)].filter(Boolean).join(" · ")}</span>
