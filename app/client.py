@@ -477,7 +477,7 @@ def _part(value: str) -> str:
 ReportForm = Literal["markdown", "html"]
 SAID = {
     "supported": "supported",
-    "unsure": "may stand in the source, not confirmed",
+    "unsure": "unsure",
     "contradicted": "contradicted",
     "not_found": "not found",
     "no_claim": "claims nothing",

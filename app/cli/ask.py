@@ -425,7 +425,7 @@ def check(
 ) -> None:
     """Check every sentence of a text: supported, unsure, contradicted or not found.
 
-    Weak is close to a place, not confirmed. Each verdict names the place in a document.
+    Unsure is what a place may say. Each verdict names the place in a document.
 
     Example: documind check draft.docx --library papers
     """

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Mapping
 from secrets import token_hex
 from typing import get_args
 
-from sqlalchemy import Connection, ScalarSelect, delete, exists, func, select
+from sqlalchemy import Connection, Float, ScalarSelect, delete, exists, func, literal_column, select
 
 from app.core.types import Library, StoreKind
 from app.storage.catalog.changes import DENSE, LEXICAL, ChangeLog, Claim, Projection
@@ -18,11 +17,11 @@ _KEEPS = "keeps "
 """How a row begins that keeps changes for an index that is no projection."""
 _BRINGS = "brings "
 """How a row begins that says which changes of words a process is bringing to the engine; its number
-is that of the change before, its name has an id, the last change and the time."""
+is that of the change before, its name has an id, the last change and the time by the database's
+clock, in seconds."""
 
 CLAIM_S = 30
-"""A claim that is not renewed for so long is of a process that is dead, frozen or cut off, seconds.
-Clocks of servers differ by less."""
+"""Seconds without a renewal from which the process of a claim is dead, frozen or cut off."""
 
 
 class SharedChangeLog(ChangeLog):
@@ -71,13 +70,13 @@ class SharedChangeLog(ChangeLog):
         claims, mark = self._claims(sql, library)
         after = max([mark, *(claim.upto for claim in claims)])
         upto = max(after, _last(sql, library))
-        return _put_claim(sql, library, after, upto, upto) if upto > after else None
+        return self._put_claim(sql, library, after, upto, upto) if upto > after else None
 
     def watch(self, library: Library) -> Claim:
         """Claim no change, so that `finish` says what changes from now on."""
         with self._database.write("claim") as sql:
             last = max(_last(sql, library), self._rows(library, sql)["lexical"])
-            return _put_claim(sql, library, last, last, last)
+            return self._put_claim(sql, library, last, last, last)
 
     def take(self, library: Library, most: int) -> Claim | None:
         """Claim up to so many changes that no living process brings; None when there are none."""
@@ -97,8 +96,8 @@ class SharedChangeLog(ChangeLog):
                 return None
             upto, last = some[-1].seq, _last(sql, library)
             if last > upto:  # the rest is for whoever comes next
-                _put_claim(sql, library, upto, last, last, silent=True)
-            return _put_claim(sql, library, after, upto, last)
+                self._put_claim(sql, library, upto, last, last, silent=True)
+            return self._put_claim(sql, library, after, upto, last)
 
     def brings(self, library: Library) -> bool:
         """Return whether a living process brings changes of words."""
@@ -116,7 +115,7 @@ class SharedChangeLog(ChangeLog):
         with self._database.write("claim") as sql:
             for held in self._claims(sql, library)[0]:
                 if held.id == claim.id and _end(sql, library, held):
-                    _put_claim(sql, library, held.after, held.upto, claim.read, claim.id)
+                    self._put_claim(sql, library, held.after, held.upto, claim.read, claim.id)
 
     def finish(self, library: Library, claim: Claim, docs: Collection[int]) -> Claim | None:
         """End a claim; or keep it and return it, where one of these documents changed meanwhile.
@@ -136,13 +135,13 @@ class SharedChangeLog(ChangeLog):
                 return None
             last = max(_last(sql, library), claim.read)
             after, upto = (claim.after, claim.upto) if held else (last, last)
-            return _put_claim(sql, library, after, upto, last, claim.id)
+            return self._put_claim(sql, library, after, upto, last, claim.id)
 
     def give_up(self, library: Library, claim: Claim) -> None:
         """Leave a claim to whoever comes next."""
         with self._database.write("claim") as sql:
             if _end(sql, library, claim):
-                _put_claim(sql, library, claim.after, claim.upto, claim.read, silent=True)
+                self._put_claim(sql, library, claim.after, claim.upto, claim.read, silent=True)
 
     def _move(self, sql: Connection, library: Library) -> None:
         """Set the mark of words to the last change before every claim."""
@@ -154,13 +153,35 @@ class SharedChangeLog(ChangeLog):
     def _claims(self, sql: Connection | None, library: Library) -> tuple[list[Claim], int]:
         """Return the claims of a library's words, and the mark."""
         rows = self._rows(library, sql)
+        made = {name: after for name, after in rows.items() if name.startswith(_BRINGS)}
+        now_s = self._now_s(sql) if made else 0.0
         claims = []
-        for name, after in rows.items():
-            if name.startswith(_BRINGS):
-                _, ident, upto, made_s = name.split()
-                silent = float(made_s) < time.time() - CLAIM_S
-                claims.append(Claim(ident, after, int(upto), after, silent))
+        for name, after in made.items():
+            _, ident, upto, made_s = name.split()
+            claims.append(Claim(ident, after, int(upto), after, float(made_s) < now_s - CLAIM_S))
         return claims, rows["lexical"]
+
+    def _now_s(self, sql: Connection | None) -> float:
+        """Return the time by the database's clock: those of servers may differ by minutes."""
+        now = select(literal_column(self._database.dialect.NOW, Float))
+        rows = self._database.rows(now) if sql is None else sql.execute(now).all()
+        return float(rows[0][0])
+
+    def _put_claim(
+        self,
+        sql: Connection,
+        library: Library,
+        after: int,
+        upto: int,
+        read: int,
+        ident: str = "",
+        *,
+        silent: bool = False,
+    ) -> Claim:
+        claim = Claim(ident or token_hex(8), after, upto, read, silent)
+        made_s = 0 if silent else int(self._now_s(sql))
+        _put(sql, library, f"{_BRINGS}{claim.id} {upto} {made_s}", after)
+        return claim
 
     def behind(self, stores: Mapping[Library, StoreKind]) -> list[Library]:
         """Return the libraries of which a projection lacks a change that is committed."""
@@ -195,22 +216,6 @@ def _last(sql: Connection, library: Library) -> int:
     """Return the newest change of a library's words in the log; 0 if there is none."""
     last = select(func.max(changes.c.seq)).where(changes.c.library == library.value, LEXICAL)
     return int(sql.execute(last).scalar() or 0)
-
-
-def _put_claim(
-    sql: Connection,
-    library: Library,
-    after: int,
-    upto: int,
-    read: int,
-    ident: str = "",
-    *,
-    silent: bool = False,
-) -> Claim:
-    claim = Claim(ident or token_hex(8), after, upto, read, silent)
-    made_s = 0 if silent else int(time.time())
-    _put(sql, library, f"{_BRINGS}{claim.id} {upto} {made_s}", after)
-    return claim
 
 
 def _end(sql: Connection, library: Library, claim: Claim) -> bool:

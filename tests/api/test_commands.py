@@ -371,7 +371,7 @@ def test_check_reads_a_file_and_reports_in_three_forms(shell: Shell, tmp_path: P
     )
     code, printed, _ = shell.run("check", str(draft), "--library", "papers")
     assert code == 0
-    assert "1 supported, 0 close to the source, not confirmed, 1 contradicted" in printed
+    assert "1 supported, 0 unsure, 1 contradicted" in printed
     assert (
         "- **supported**: Copper is a soft red metal.\n  > Copper is a soft red metal.\n  >"
         " (Copper, papers, " in printed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
@@ -312,10 +313,13 @@ def test_what_a_dead_or_frozen_process_claimed_is_taken_over(
     assert set(frozen.projector.log.lags().values()) == {0}
 
 
+@pytest.mark.parametrize("ahead_s", [0, 600])
 def test_a_document_that_is_sent_again_is_found_though_the_first_to_take_it_died(
-    both: tuple[IndexStore, ...], monkeypatch: pytest.MonkeyPatch
+    both: tuple[IndexStore, ...], monkeypatch: pytest.MonkeyPatch, ahead_s: int
 ) -> None:
+    """Also where the clock of the server that died was ten minutes ahead."""
     dies, other = both
+    clock = time.time
     draft = make_draft("one", "walruses whistle", chunks=1)
 
     def kill() -> None:
@@ -323,6 +327,7 @@ def test_a_document_that_is_sent_again_is_found_though_the_first_to_take_it_died
 
     with monkeypatch.context() as patch:
         patch.setattr(SharedChangeLog, "give_up", lambda *_: None)
+        patch.setattr(time, "time", lambda: clock() + ahead_s)
         before_it_sends(dies, patch, kill)
         with pytest.raises(KeyboardInterrupt):
             dies.writer.write([draft])
