@@ -129,7 +129,7 @@ def by_title(question: str, evidence: Sequence[Evidence]) -> str:
     return question
 
 
-_READER_WEIGHT = 0.5
+_READER_WEIGHT = 1.0
 """Log-odds of the ranking for one logit of the reader."""
 MOST_READ = 24
 """Candidates that the reader reads for one question, the likeliest by words and vectors."""

@@ -123,13 +123,15 @@ def longest_run(first: Sequence[str], second: Sequence[str]) -> int:
 
 # Compare a claim with passages, and say what they make of it.
 
-SUPPORTED_FROM = 0.5
+SUPPORTED_FROM = 0.7
 """Least probability with which a window states a claim that is `supported`
 (evaluation/reports/two_rates.md)."""
-UNSURE_FROM = 0.3
+UNSURE_FROM = 0.5
 """The same for one that is `unsure`."""
-CONTRADICTED_FROM = 0.5
+CONTRADICTED_FROM = 0.75
 """Least probability with which a window denies a claim that is `contradicted`."""
+DENIED_FROM = 0.6
+"""The same where rules of form deny the claim too; below it is `unsure`."""
 MOST_READ = 4
 """Passages of which a window is read for a claim: those that share most words with it."""
 STATED = 0.9
@@ -190,8 +192,7 @@ class Comparison:
         if self.stance is None:
             return "contradicted" if self.denied else "unsure"
         if self.denied:
-            doubted = self.stance.supported >= SUPPORTED_FROM
-            return "unsure" if doubted else "contradicted"
+            return "contradicted" if self.stance.contradicted >= DENIED_FROM else "unsure"
         if self.stance.supported >= SUPPORTED_FROM:
             return "supported"
         if self.stance.contradicted >= CONTRADICTED_FROM:

@@ -90,7 +90,7 @@ def main() -> None:
                 say(f"{name}, {way}")
     head = "set|ordered by|questions|the first holds the answer|one of three|ms a question"
     remarks = [
-        "Shares with 95 % intervals. The weight of the reader (.5) was chosen on these sets; what is"
+        "Shares with 95 % intervals. The weight of the reader was chosen on squad and clapnq; what is"
         " asked for by `everyday` shares almost no word with its answer."
     ]
     lines = table(head.split("|"), rows)

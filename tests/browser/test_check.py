@@ -49,8 +49,7 @@ def test_a_pasted_text_gets_verdicts_places_and_a_report(
         checked.get_by_role("button", name="Markdown").click()
     kept.value.save_as(tmp_path / "check.md")
     assert (
-        "1 supported, 0 unsure, 1 contradicted, 1 not found"
-        in (tmp_path / "check.md").read_text()
+        "1 supported, 0 unsure, 1 contradicted, 1 not found" in (tmp_path / "check.md").read_text()
     )
     with page.expect_download() as kept:
         checked.get_by_role("button", name="JSON").click()

@@ -13,6 +13,7 @@ from app.core.types import Stance, Verdict
 from app.generation.reading import Claim, ReadPassage
 from app.generation.support import (
     CONTRADICTED_FROM,
+    DENIED_FROM,
     MOST_READ,
     SUPPORTED_FROM,
     UNSURE_FROM,
@@ -98,7 +99,7 @@ def test_a_part_of_a_long_sentence_is_no_copy_of_it() -> None:
 )
 def test_what_differs_in_form_is_never_supported_by_the_readers_word(claim: str) -> None:
     assert judged(claim, Says(0.99)) == "unsure"
-    assert judged(claim, Says(0.0)) == judged(claim, None) == "contradicted"
+    assert judged(claim, Says(0.0, DENIED_FROM)) == judged(claim, None) == "contradicted"
 
 
 def test_without_a_reader_what_is_not_read_off_is_unsure() -> None:
