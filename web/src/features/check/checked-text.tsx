@@ -154,7 +154,7 @@ function comparesWords({ verdict }: CheckedSentence): boolean {
 /** A text, the words marked that the one beside it has not. */
 function Marked({ text, beside }: { text: string; beside: string | undefined }) {
   if (beside === undefined) return text;
-  return changedWords(text, beside).map(({ text: piece, changed }, at) => (changed ? <mark key={at}>{piece}</mark> : piece));
+  return changedWords(text, beside).map(({ text: piece, changed }, at) => (changed ? (<mark key={at} className="text-ink">{piece}</mark>) : piece));
 }
 
 function Place({ place, words, lead, beside }: { place: CheckPlace; words: Message | null; lead: string; beside?: string | undefined }) {
