@@ -8,9 +8,16 @@ differs in a figure, a name, a denial or an opposite is never supported by the m
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
 from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
 
 from app.core.cancel import lazy
 from app.core.ports import Reader
@@ -25,6 +32,7 @@ from app.generation.reading import (
     align,
     antonyms,
     is_named,
+    is_spelt_out,
     negations,
     prefixed,
     spelt_figures,
@@ -35,6 +43,20 @@ from app.generation.rows import rows_say
 from app.generation.windows import window_for
 
 # Find small contradictions between a claim and a text on the same subject.
+
+
+Floats = npt.NDArray[np.float64]
+
+FAITHFUL_FEATURES = (
+    "names",  # names of the claim that the passage has not, nor misspelt
+    "figures",  # figures of the claim, spelt ones too, that the passage has not, 2 at most
+    "denials",  # how much more often the claim denies than the window
+    "denied",  # how often the claim denies, 2 at most
+    "opposites",  # words of the claim that the place has not, while it has their opposite
+    "prefixes",  # the same for opposites made by a prefix: unable, able
+)
+"""Columns of a faithful row; each can only lower the support."""
+OPPOSITES = FAITHFUL_FEATURES.index("opposites")
 
 
 class Placed:
@@ -58,17 +80,33 @@ class Placed:
         return longest_run(self.claim.tokens, self.near) / max(1, len(self.claim.tokens))
 
 
-def says_the_opposite(placed: Placed) -> bool:
-    """Return whether the place has the opposite of a word that it lacks, listed or by a prefix."""
-    claim, passage = placed.claim, placed.passage
+def faithful_row(placed: Placed) -> Floats:
+    """Return FAITHFUL_FEATURES of a claim, float64 `[len(FAITHFUL_FEATURES)]`."""
+    claim, passage, unknown = placed.claim, placed.passage, placed.unknown
     near, known = frozenset(placed.near), antonyms()
-    for token in claim.wanted - near:
-        is_unknown = token in placed.unknown
-        if not (passage.known if is_unknown else near).isdisjoint(known.get(token, ())):
-            return True
-        if is_unknown and not passage.known.isdisjoint(prefixed(token)):
-            return True
-    return False
+    denied = claim.specifics.negations
+    opposites = prefixes = 0
+    for token in claim.wanted:
+        if token in near:
+            continue
+        place = passage.known if token in unknown else near
+        opposites += not place.isdisjoint(known.get(token, ()))
+        prefixes += token in unknown and not passage.known.isdisjoint(prefixed(token))
+    return np.asarray(
+        [
+            float(sum(not is_spelt_out(name, passage) for name in claim.specifics.names & unknown)),
+            float(min(2, len(claim.figures - passage.figures))),
+            float(max(0, denied - negations(placed.window))),
+            float(min(2, denied)),
+            float(opposites),
+            float(prefixes),
+        ]
+    )
+
+
+def says_the_opposite(row: Floats) -> bool:
+    """Return whether a faithful row shows an opposite."""
+    return bool(row[OPPOSITES:].any())
 
 
 _NEAR_COPY = 0.35
@@ -108,6 +146,42 @@ def _implied_years(text: str) -> frozenset[str]:
     )
 
 
+# Compare a claim with a passage in figures: what is shared and what differs.
+
+FEATURES = (
+    "coverage",  # idf-weighted share of the claim's words in the quoted window
+    "names",  # names in the claim that the passage has not, 2 at most
+    "run",  # longest common run of words, relative to the claim
+    # share of the claim's content words that stand nowhere in the passage, however spelt
+    "unknown",
+    "unknown_count",  # their number, 5 at most
+    "length",  # tens of content words
+)
+"""Columns of a support row, in order."""
+
+
+def support_row(placed: Placed) -> Floats:
+    """Return FEATURES of a claim and its passage, float64 `[len(FEATURES)]`."""
+    claim, passage, ordered = placed.claim, placed.passage, placed.claim.content
+    unknown = [token for token in ordered if token in placed.unknown]
+    strange = [
+        name
+        for name in claim.specifics.names
+        if name not in passage.known and not is_named(name, passage)
+    ]
+    run = longest_run(claim.tokens, placed.near)
+    return np.asarray(
+        [
+            placed.found.coverage,
+            float(min(2, len(strange))),
+            run / max(1, len(claim.tokens)),
+            len(unknown) / max(1, len(ordered)),
+            float(min(5, len(unknown))),
+            len(ordered) / 10,
+        ]
+    )
+
+
 def longest_run(first: Sequence[str], second: Sequence[str]) -> int:
     """Return the length of the longest common contiguous run of two token lists."""
     places: dict[str, list[int]] = {}
@@ -126,12 +200,15 @@ def longest_run(first: Sequence[str], second: Sequence[str]) -> int:
 SUPPORTED_FROM = 0.7
 """Least probability with which a window states a claim that is `supported`
 (evaluation/reports/two_rates.md)."""
-UNSURE_FROM = 0.5
-"""The same for one that is `unsure`."""
+UNREAD = 0.44
+"""Support of a claim that nothing has read."""
+ABOUT_IT = 0.4
+"""Least probability, by words, with which a passage is about a claim that is `unsure`."""
+_SOURCE_GIVEN = 3.0
+"""Log-odds more that a claim stands in the text it was written from: summaries have half of
+their words from elsewhere."""
 CONTRADICTED_FROM = 0.75
 """Least probability with which a window denies a claim that is `contradicted`."""
-DENIED_FROM = 0.6
-"""The same where rules of form deny the claim too; below it is `unsure`."""
 MOST_READ = 4
 """Passages of which a window is read for a claim: those that share most words with it."""
 STATED = 0.9
@@ -142,6 +219,27 @@ _SAME_MATTER = 0.5
 something else."""
 _LONG_COPY = 12
 """Words from which a claim that is a part of a sentence, word for word, is a copy of it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Weights:
+    """Logistic weights, the last entry the bias; fitted at commit c32a60b3."""
+
+    held: Floats
+    """Of FEATURES."""
+    faithful: Floats
+    """Of FAITHFUL_FEATURES."""
+
+
+@cache
+def _weights() -> _Weights:
+    data = json.loads(Path(__file__).with_name("grounding.json").read_text(encoding="utf-8"))
+    held, faithful = (np.asarray(data[name], dtype=np.float64) for name in ("held", "faithful"))
+    return _Weights(held, faithful)
+
+
+def _logistic(row: Floats, weights: Floats, shift: float = 0.0) -> float:
+    return 1.0 / (1.0 + math.exp(-float(row @ weights[:-1] + weights[-1] + shift)))
 
 
 Origin = Literal["evidence", "source", "search"]
@@ -163,6 +261,8 @@ class Comparison:
     """It is whole sentences of the passage, or a long part of one, word for word."""
     verbatim: bool
     """It stands in the passage word for word."""
+    near: float
+    """Probability in [0, 1] that the passage is about the claim as it is, by words."""
     stance: Stance | None = None
     """What the reader makes of it; None where there is none, or nothing to read."""
 
@@ -182,7 +282,7 @@ class Comparison:
         """Return the support of the claim, in [0, 1]."""
         if self.is_read_off:
             return 1.0 if self.copied else STATED
-        held = UNSURE_FROM if self.stance is None else self.stance.supported
+        held = UNREAD if self.stance is None else self.stance.supported
         return min(held, STATED) * (_OF_DENIED if self.denied else 1.0)
 
     @property
@@ -192,12 +292,12 @@ class Comparison:
         if self.stance is None:
             return "contradicted" if self.denied else "unsure"
         if self.denied:
-            return "contradicted" if self.stance.contradicted >= DENIED_FROM else "unsure"
+            return "unsure" if self.stance.supported >= SUPPORTED_FROM else "contradicted"
         if self.stance.supported >= SUPPORTED_FROM:
             return "supported"
         if self.stance.contradicted >= CONTRADICTED_FROM:
             return "contradicted"
-        return "unsure" if self.stance.supported >= UNSURE_FROM else "not_found"
+        return "unsure" if self.near >= ABOUT_IT else "not_found"
 
     @property
     def bears(self) -> float:
@@ -277,22 +377,26 @@ class Examination:
             or tokenise(without_marks(placed.window)) == claim.tokens
         )
         said, at = (None, None) if copied else _said(claim, passage)
+        row, changes = support_row(placed), faithful_row(placed)
+        shift = _SOURCE_GIVEN if self._are == "source" else 0.0
+        near = min(_logistic(row, _weights().held, shift), _logistic(changes, _weights().faithful))
         return Comparison(
             replace(place, start=at[0], end=at[1]) if at else place,
             said,
-            said is None and self._changed(placed),
+            said is None and self._changed(placed, changes),
             copied,
             verbatim,
+            near,
         )
 
-    def _changed(self, placed: Placed) -> bool:
+    def _changed(self, placed: Placed, changes: Floats) -> bool:
         """Return whether the place says the same of something else, or something else of it.
 
         In what a search found the opposite, or another figure, often belongs to something else: it
         counts only where the place lacks no other word.
         """
         lacking = len(placed.claim.wanted.difference(placed.near))
-        if (self._are == "source" or lacking == 1) and says_the_opposite(placed):
+        if (self._are == "source" or lacking == 1) and says_the_opposite(changes):
             return True
         return (self._are != "search" or lacking <= 1) and differs(placed)
 

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from app.core.types import Stance
 from app.generation.reading import content_tokens, figures, negations
-from app.generation.support import SUPPORTED_FROM, UNSURE_FROM
 
-_PERHAPS = (SUPPORTED_FROM + UNSURE_FROM) / 2
+_PERHAPS = 0.5
 
 
 class WordReader:

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from app.generation.grounding import Grounder, answer_sentence_spans
 from app.generation.prompts import REFUSAL, PromptLibrary
-from app.generation.support import UNSURE_FROM
+from app.generation.support import UNREAD
 from tests.fakes.readers import WordReader
 from tests.unit.generation.passages import evidence
 
@@ -156,7 +156,7 @@ def test_without_a_reader_only_copies_are_supported_and_the_rest_is_unsure() -> 
     grounded = Grounder().ground(said, FOUND)
     assert grounded.text == said
     assert [one.verdict for one in grounded.sentences] == ["supported", "unsure"]
-    assert grounded.sentences[1].citations[0].support == UNSURE_FROM
+    assert grounded.sentences[1].citations[0].support == UNREAD
 
 
 def test_an_echo_of_the_question_claims_nothing_unless_yes_or_no_is_asked() -> None:

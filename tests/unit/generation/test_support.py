@@ -13,10 +13,8 @@ from app.core.types import Stance, Verdict
 from app.generation.reading import Claim, ReadPassage
 from app.generation.support import (
     CONTRADICTED_FROM,
-    DENIED_FROM,
     MOST_READ,
     SUPPORTED_FROM,
-    UNSURE_FROM,
     Examination,
     longest_run,
     verdict_of,
@@ -57,8 +55,7 @@ def judged(claim: str, reader: Reader | None, *texts: str) -> Verdict:
     ("stance", "verdict"),
     [
         (Says(SUPPORTED_FROM), "supported"),
-        (Says(UNSURE_FROM), "unsure"),
-        (Says(UNSURE_FROM - 0.01), "not_found"),
+        (Says(SUPPORTED_FROM - 0.01), "not_found"),
         (Says(0.0, CONTRADICTED_FROM), "contradicted"),
     ],
 )
@@ -66,6 +63,11 @@ def test_what_stands_there_in_other_words_is_read(stance: Says, verdict: Verdict
     claim = "The campaign of Braddock went badly."
     assert judged(claim, stance) == verdict
     assert stance.read == [(claim, TEXT)]
+
+
+def test_what_shares_most_words_and_is_not_stated_is_unsure() -> None:
+    claim = "Army troops on the expedition in June 1755 came to take Fort Duquesne."
+    assert judged(claim, Says(0.0)) == "unsure"
 
 
 def test_what_is_read_off_needs_no_reader() -> None:
@@ -99,7 +101,7 @@ def test_a_part_of_a_long_sentence_is_no_copy_of_it() -> None:
 )
 def test_what_differs_in_form_is_never_supported_by_the_readers_word(claim: str) -> None:
     assert judged(claim, Says(0.99)) == "unsure"
-    assert judged(claim, Says(0.0, DENIED_FROM)) == judged(claim, None) == "contradicted"
+    assert judged(claim, Says(0.0)) == judged(claim, None) == "contradicted"
 
 
 def test_without_a_reader_what_is_not_read_off_is_unsure() -> None:
@@ -110,7 +112,7 @@ def test_without_a_reader_what_is_not_read_off_is_unsure() -> None:
 def test_the_passages_that_share_most_words_are_read() -> None:
     reader, others = Says(0.0), [f"The pump {n} is blue." for n in range(9)]
     claim = "For the pump people paid 800 euros."
-    assert judged(claim, reader, *others, "The pump costs 800 euros.") == "not_found"
+    assert judged(claim, reader, *others, "The pump costs 800 euros.") == "unsure"
     assert len(reader.read) == MOST_READ
     assert reader.read[0] == (claim, "The pump costs 800 euros.")
 
