@@ -8,10 +8,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from typing import get_args
 
 from app.answer.models import ModelSelector
+from app.answer.references import Entry, cited_in, entries_of, look_up, without_citations
 from app.answer.search import SearcherFor, libraries
 from app.core.cancel import CancelToken
 from app.core.errors import InvalidInput, ModelNotInstalled, ProviderError
@@ -21,10 +23,13 @@ from app.core.types import (
     CheckCounts,
     CheckedSentence,
     CheckReport,
+    Document,
+    Filters,
     Finding,
     Hit,
     Library,
     Passage,
+    Reference,
     Scope,
     SecondVerdict,
     Verdict,
@@ -77,35 +82,59 @@ class CheckService:
     """Checks texts; stateless, so it may be shared between threads."""
 
     def __init__(
-        self, *, searcher_for: SearcherFor, reader: Reader | None, prompts: Iterable[str] = ()
+        self,
+        *,
+        searcher_for: SearcherFor,
+        documents: Callable[[Library], Iterable[Document]],
+        reader: Reader | None,
+        prompts: Iterable[str] = (),
     ) -> None:
         """Keep what checking takes.
 
         Args:
             searcher_for: Returns how a library is searched now.
+            documents: Returns all documents of a library.
             reader: Reads sentences beside passages; without one only copies are supported.
             prompts: What models are told; a sentence that repeats it is never supported.
         """
         self._searcher_for = searcher_for
+        self._documents = documents
         self._reader = reader
         self._echo = PromptEcho(prompts)
 
     def against(self, text: str, source: str) -> CheckReport:
         """Check a text against another text; findings have offsets and no document."""
         place = Source(ReadPassage.of_text(source))
-        return self._check(text, "source", lambda claims: [[place]] * len(claims))
+        claims = _claims_of(text)
+        return _report(text, self._verdicts(claims, "source", lambda found: [[place]] * len(found)))
 
     def in_libraries(self, text: str, scope: Scope) -> CheckReport:
-        """Check a text against the best passages for each sentence, in the scope."""
-        return self._check(text, "search", self._library_sources(scope))
+        """Check a text against the best passages for each sentence, in the scope.
 
-    def _library_sources(self, scope: Scope) -> SourcesOf:
+        A sentence that cites a reference of the text's own list is held against the documents that
+        `papers` has of it, and against the others where these neither say nor deny it.
+        """
+        entries = entries_of(text)
+        has_papers = bool(entries) and Library.PAPERS in libraries(scope)
+        references = look_up(entries, self._documents(Library.PAPERS)) if has_papers else ()
+        claims = _claims_of(text, entries)
+        cites = {start: cited_in(text[start:end], entries) for start, end, _ in claim_spans(text)}
+        verdicts: dict[int, tuple[Verdict, list[Finding]]] = {}
+        for doc_ids, group in _by_documents(claims, cites, references).items():
+            found = self._verdicts(group, "search", self._library_sources("papers", doc_ids))
+            verdicts |= {at: one for at, one in found.items() if one[0] in _DECIDED}
+        others = {start: claim for start, claim in claims.items() if start not in verdicts}
+        verdicts |= self._verdicts(others, "search", self._library_sources(scope))
+        return replace(_report(text, verdicts, cites), references=references)
+
+    def _library_sources(self, scope: Scope, doc_ids: tuple[str, ...] = ()) -> SourcesOf:
         """Return what finds the passages for claims; each passage is read once."""
         known: dict[tuple[Library, int], Source] = {}
+        search = partial(self._search, scope=scope, filters=Filters(doc_ids=doc_ids))
 
         def sources(claims: Sequence[Claim]) -> list[list[Source]]:
             with ThreadPoolExecutor(_SEARCHES) as pool:
-                found = pool.map(lambda claim: self._search(claim, scope), claims)
+                found = pool.map(search, claims)
             passages = [[hit.passage for hit in hits] for hits in found]
             for one in chain.from_iterable(passages):
                 if one.chunk.key not in known:
@@ -133,30 +162,15 @@ class CheckService:
             sentences=tuple(replace(one, better=better.get(one.start)) for one in report.sentences),
         )
 
-    def _search(self, claim: Claim, scope: Scope) -> Sequence[Hit]:
+    def _search(self, claim: Claim, scope: Scope, filters: Filters) -> Sequence[Hit]:
         asked = claim.text[:_LONGEST_QUERY]
-        found = {
-            library: self._searcher_for(library).retriever.retrieve(
-                SearchRequest(asked, library, top_k=_PASSAGES, keep_weak=True), Trace()
+        found = {}
+        for library in libraries(scope):
+            request = SearchRequest(
+                asked, library, top_k=_PASSAGES, filters=filters, keep_weak=True
             )
-            for library in libraries(scope)
-        }
+            found[library] = self._searcher_for(library).retriever.retrieve(request, Trace())
         return merge(found, _PASSAGES).hits
-
-    def _check(self, text: str, against: Origin, sources_of: SourcesOf) -> CheckReport:
-        spans = claim_spans(text)
-        claims = {start: Claim(plain_claim(text[start:end])) for start, end, says in spans if says}
-        found = self._verdicts(claims, against, sources_of)
-        nothing: tuple[Verdict, list[Finding]] = ("no_claim", [])
-        sentences = []
-        for start, end, _ in spans:
-            verdict, findings = found.get(start, nothing)
-            support = findings[0].support if findings else 0.0
-            told = text[start:end], start, end, verdict, support, tuple(findings), None, None
-            sentences.append(CheckedSentence(*told))
-        counts = Counter(one.verdict for one in sentences)
-        by_verdict = CheckCounts(**{verdict: counts[verdict] for verdict in get_args(Verdict)})
-        return CheckReport(tuple(sentences), by_verdict, None, None)
 
     def _verdicts(
         self, claims: Mapping[int, Claim], against: Origin, sources_of: SourcesOf
@@ -180,6 +194,48 @@ class CheckService:
                 findings = [source.finding(one) for one, source in found[:_FINDINGS]]
                 verdicts[start] = verdict, findings
         return verdicts
+
+
+_DECIDED = ("supported", "contradicted")
+Cited = Mapping[int, Sequence[int]]
+"""Places of the references that a sentence cites, by where it begins."""
+
+
+def _claims_of(text: str, entries: Sequence[Entry] = ()) -> dict[int, Claim]:
+    """Return the sentences that claim something, by where they begin; an entry does not."""
+    listed = [range(one.start, one.end) for one in entries]
+    return {
+        start: Claim(plain_claim(without_citations(text[start:end], entries)))
+        for start, end, says in claim_spans(text)
+        if says and not any(start in one for one in listed)
+    }
+
+
+def _by_documents(
+    claims: Mapping[int, Claim], cites: Cited, references: Sequence[Reference]
+) -> dict[tuple[str, ...], dict[int, Claim]]:
+    """Return the claims that cite documents of the library, by these."""
+    groups: dict[tuple[str, ...], dict[int, Claim]] = {}
+    for start, claim in claims.items():
+        found = [references[at].doc_id for at in cites[start]] if references else []
+        if doc_ids := tuple(sorted({doc_id for doc_id in found if doc_id is not None})):
+            groups.setdefault(doc_ids, {})[start] = claim
+    return groups
+
+
+def _report(
+    text: str, verdicts: Mapping[int, tuple[Verdict, list[Finding]]], cites: Cited | None = None
+) -> CheckReport:
+    nothing: tuple[Verdict, list[Finding]] = ("no_claim", [])
+    sentences = []
+    for start, end, _ in claim_spans(text):
+        verdict, findings = verdicts.get(start, nothing)
+        support = findings[0].support if findings else 0.0
+        told = text[start:end], start, end, verdict, support, tuple(findings), None, None
+        sentences.append(CheckedSentence(*told, tuple((cites or {}).get(start, ()))))
+    counts = Counter(one.verdict for one in sentences)
+    by_verdict = CheckCounts(**{verdict: counts[verdict] for verdict in get_args(Verdict)})
+    return CheckReport(tuple(sentences), by_verdict, None, None, ())
 
 
 # Ask a model for its own verdict on the sentences of a checked text.

@@ -38,7 +38,8 @@ from app.api.schemas.questions import (
     Tag,
 )
 from app.api.streaming import Pump, finals, last_item, settled
-from app.client import NEAREST, as_text
+from app.check_report import as_text
+from app.client import NEAREST
 from app.core.access import Caller, KeyScope
 from app.core.errors import Busy, DocuMindError, InvalidInput, NotFound, TooLarge
 from app.core.forms import form, json_values

@@ -164,6 +164,7 @@ class Services:
         self.completions = Completions(models, self.prompts)
         self.checker = CheckService(
             searcher_for=self.libraries.searcher,
+            documents=store.catalog.every_document,
             reader=models.embedded.reader,
             prompts=self.prompts.instructions(),
         )

@@ -12,6 +12,7 @@ import typer
 from rich.markdown import Markdown
 from rich.markup import escape
 
+from app.check_report import ReportForm, written
 from app.cli.connection import Provisional, connect, document_names
 from app.cli.output import (
     CollectionOption,
@@ -28,7 +29,7 @@ from app.cli.output import (
     table,
     tell,
 )
-from app.client import NEAREST, DocuMindClient, Json, written
+from app.client import NEAREST, DocuMindClient, Json
 from app.core.errors import DocuMindError, NotFound
 from app.core.labels import Condition
 from app.core.types import EvidenceKind, LibraryName, Mode, Scope, Strategy
@@ -397,7 +398,7 @@ def _keep(shown: Provisional) -> None:
         say(shown.text)
 
 
-Format = Literal["markdown", "html", "json"]
+Format = Literal[ReportForm, "json"]
 
 
 def check(
@@ -421,13 +422,15 @@ def check(
             help="ask this model for a second verdict, shown next to the first [default: none]",
         ),
     ] = None,
-    form: Annotated[Format, typer.Option("--format", help="markdown, html or json")] = "markdown",
+    form: Annotated[
+        Format, typer.Option("--format", help="markdown, html, docx (comments) or json")
+    ] = "markdown",
 ) -> None:
     """Check every sentence of a text: supported, unsure, contradicted or not found.
 
     Unsure is what a place may say. Each verdict names the place in a document.
 
-    Example: documind check draft.docx --library papers
+    Example: documind check draft.docx --library papers --format docx > checked.docx
     """
     settings = Settings()
     with SandboxedParser(settings.ingest()) as parser:
@@ -438,8 +441,10 @@ def check(
         report = client.check(text, library, source, judge)
     if form == "json":
         emit(report)
+    elif form == "docx":
+        sys.stdout.buffer.write(written(report, form))
     else:
-        sys.stdout.write(shown(written(report, form)))
+        sys.stdout.write(shown(written(report, form).decode()))
 
 
 def feedback() -> None:

@@ -511,6 +511,26 @@ class CheckedSentence:
     """A place of the library that supports it, where `against` does not."""
     judged: SecondVerdict | None
     """The model's verdict, where `judge` named one and its reply was clear."""
+    cites: tuple[int, ...]
+    """Places in `references` that it cites; those found are what it is held against first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """An entry of the text's list of references, characters [start, end), as `papers` has it."""
+
+    __pydantic_config__ = AS_JSON
+    text: str
+    start: int
+    end: int
+    label: str
+    """Its number or key in the text; empty: it is cited by name and year."""
+    state: Literal["found", "differs", "not_there"]
+    doc_id: str | None
+    """With `title` null where it is not there."""
+    title: str | None
+    differs: tuple[str, ...]
+    """What the document has otherwise: `year 2017`, `author Ann Baker`, `title ...`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -535,3 +555,5 @@ class CheckReport:
     """`provider:model` that was asked too."""
     judge_failed: str | None
     """Why it was asked no further; sentences after that have no `judged`."""
+    references: tuple[Reference, ...]
+    """Of the text's own list, where it is held against `papers`."""

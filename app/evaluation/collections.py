@@ -18,7 +18,7 @@ from app.core.errors import InvalidInput
 from app.core.ids import regular_file
 from app.core.sentences import sentence_spans
 from app.core.text import tokenise, words
-from app.core.types import Document, Library, RawDocument
+from app.core.types import Library, RawDocument
 from app.evaluation.cases import CaseBody
 from app.ingest.parsers.blocks import Cell, table_lines
 from app.ingest.parsers.formats import FORMATS
@@ -471,7 +471,6 @@ def collections_below(folder: Path) -> tuple[list[Path], list[Path]]:
 
 RECUT_DOCUMENTS = 2_000
 """Documents of the user's own that a run cuts and indexes again; more would take too long."""
-_PAGE = 500
 MOST_DOCUMENTS = 20_000
 """Documents listed for a draw; more do not make the sample better."""
 
@@ -495,7 +494,7 @@ def from_library(
         Azzopardi, de Rijke, Balog: Building simulated queries for known-item topics, SIGIR 2007.
     """
     draw = random.Random(seed)  # noqa: S311 - a draw, not a secret
-    documents = list(islice(live_documents(catalog, library), MOST_DOCUMENTS))
+    documents = list(islice(catalog.every_document(library), MOST_DOCUMENTS))
     found: list[TestQuestion] = []
     relevance: dict[str, dict[str, int]] = {}
     for document in draw.sample(documents, len(documents)):
@@ -536,7 +535,7 @@ def from_cases(cases: Sequence[CaseBody], catalog: Catalog, library: Library) ->
     """
     names: dict[str, str] = {}
     documents = 0
-    for document in live_documents(catalog, library):
+    for document in catalog.every_document(library):
         documents += 1
         for name in (document.doc_id, document.filename, document.source_key):
             names.setdefault(name, document.doc_id)
@@ -567,16 +566,6 @@ def with_texts(collection: Collection, catalog: Catalog, library: Library) -> Co
         )
     found = (
         (document.doc_id, catalog.text(library, document.doc_id).text)
-        for document in live_documents(catalog, library)
+        for document in catalog.every_document(library)
     )
     return collection.with_passages(found)
-
-
-def live_documents(catalog: Catalog, library: Library) -> Iterator[Document]:
-    """Yield all live documents of a library, a page at a time."""
-    cursor: str | None = None
-    while True:
-        page, cursor = catalog.documents(library, cursor=cursor, limit=_PAGE)
-        yield from page
-        if cursor is None:
-            return

@@ -13,7 +13,7 @@ from app.core.sentences import sentence_spans
 from app.core.text import words
 from app.core.types import Chunk, Document, Hit, Library
 from app.evaluation.cases import CaseBody
-from app.evaluation.collections import MOST_DOCUMENTS, live_documents
+from app.evaluation.collections import MOST_DOCUMENTS
 from app.evaluation.metrics import LEVEL, permutation_p
 from app.storage.catalog.documents import Catalog
 
@@ -119,7 +119,7 @@ def automatic_set(
 
 def listed_documents(catalog: Catalog, library: Library) -> Iterator[Document]:
     """Yield documents of a library that are no copies, up to a bound that keeps it quick."""
-    for document in islice(live_documents(catalog, library), MOST_DOCUMENTS):
+    for document in islice(catalog.every_document(library), MOST_DOCUMENTS):
         if document.duplicate_of is None:
             yield document
 

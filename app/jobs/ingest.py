@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Self, cast
@@ -648,13 +649,8 @@ def remove_samples(
     """
     removed: dict[Library, int] = {}
     for library in Library:
-        cursor: str | None = None
-        names: list[str] = []
-        while True:
-            page, cursor = catalog.documents(library, cursor=cursor, limit=500)
-            names += [document.doc_id for document in page if document.sample]
-            if cursor is None or len(names) == catalog.counts(library).samples:
-                break
+        held = (one.doc_id for one in catalog.every_document(library) if one.sample)
+        names = list(islice(held, catalog.counts(library).samples))
         removed[library] = 0
         for name in names:
             if name in keep:

@@ -46,7 +46,9 @@ def main() -> int:
     with indexed(squad, given.cache) as bench:
         plain = replace(bench, embedder=embedder)  # sentences are embedded here, not remembered
         searcher = LibrarySearcher(plain.retriever(RetrievalOptions()), embedder)
-        checker = CheckService(searcher_for=lambda _: searcher, reader=MiniLmReader())
+        checker = CheckService(
+            searcher_for=lambda _: searcher, documents=lambda _: (), reader=MiniLmReader()
+        )
         figures: dict[str, float] = {}
         lines: list[Line] = []
         ways: dict[str, Callable[[], CheckReport]] = {

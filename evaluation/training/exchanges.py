@@ -577,6 +577,26 @@ def _role(claim: str, passage: str) -> Iterator[tuple[str, str]]:
         joined = _SYMMETRIC.search(between) or _SUBORDINATE.search(between)
         if left[1] != right[1] and left[2] == right[2] and not joined:
             yield _swapped(claim, left.span(1), right.span(1)), "role"
+    yield from _of_other_subject(claim, passage)
+
+
+_SUBJECT = re.compile(
+    r"The (?:(?!of\b|in\b|and\b|or\b|first\b|last\b|other\b|same\b|following\b|\w+ly\b|also\b)[a-z]+ ){1,2}"
+    r"(?=(?:is|was|are|were|has|had|can|could|will|would|may|must|did|does|became|\w+ed|"
+    r"\w+[^s\W]s) (?!and\b|,))"
+)
+
+
+def _of_other_subject(claim: str, passage: str) -> Iterator[tuple[str, str]]:
+    """Yield the claim of what another sentence of the passage begins with, of the same number."""
+    own = _SUBJECT.match(claim)
+    if own is None:
+        return
+    for other in _SUBJECT.findall(passage):
+        alike = own[0].endswith("s ") == other.endswith("s ")
+        fresh = other.strip()[4:] not in claim
+        if alike and fresh and not _said_of(claim, own[0], other.strip(), passage):
+            yield other + claim[own.end() :], "role"
 
 
 # Directions and orders.

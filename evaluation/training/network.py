@@ -128,17 +128,30 @@ def from_weights(weights: Mapping[str, FloatArray], kept: list[int], frozen: int
 _KINDS = ("weight", "bias")
 
 
+def from_trained(weights: Mapping[str, FloatArray], layers: int, frozen: int) -> Reader:
+    """Return a reader as `to_weights` wrote it.
+
+    Raises:
+        KeyError: A tensor is missing: the weights are of fewer layers.
+    """
+    reader = Reader(layers, frozen)
+    named = _trained_names(reader).items()
+    reader.load_state_dict({own: torch.from_numpy(weights[theirs]) for own, theirs in named})
+    return reader
+
+
 def to_weights(reader: Reader) -> dict[str, FloatArray]:
     """Return tensors by the names that the graph's builder reads."""
     state = reader.state_dict()
+    return {theirs: state[own].numpy() for own, theirs in _trained_names(reader).items()}
+
+
+def _trained_names(reader: Reader) -> dict[str, str]:
+    """Return the names that the graph's builder reads, by those of the reader's parameters."""
     names = {own: theirs.removeprefix("bert.") for own, theirs in _TOP.items()}
     names |= {"answers_pooler": "answers.pooler", "answers": "answers.classifier"}
     names |= {"claim_pooler": "claim.pooler", "claim": "claim.classifier", "span": "span"}
     for at in range(len(reader.layers)):
         names |= {f"layers.{at}.{own}": f"encoder.layer.{at}.{of}" for own, of in _PARTS.items()}
-    return {
-        f"{theirs}.{kind}": state[f"{own}.{kind}"].numpy()
-        for own, theirs in names.items()
-        for kind in _KINDS
-        if f"{own}.{kind}" in state
-    }
+    parameters = (name.rpartition(".") for name in reader.state_dict())
+    return {f"{own}.{kind}": f"{names[own]}.{kind}" for own, _, kind in parameters}

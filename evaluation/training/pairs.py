@@ -54,6 +54,8 @@ EXCHANGED = ("wikisplit", "qamr", "squadshifts_new_wiki", "squadshifts_reddit")
 _DENIED_BY = frozenset({"number", "unit", "negation", "direction", "row", "plan_for_fact"})
 """Kinds of exchange after which the passage denies the sentence; after the others it may only not
 say it."""
+_RARE = frozenset({"role", "order", "modality", "quantifier", "attribution"})
+"""Kinds that few sentences allow; what allows one is exchanged that way."""
 _SENTENCE_WORDS = range(7, 31)
 
 
@@ -199,7 +201,8 @@ def exchanged(row: Row, draw: random.Random) -> Iterator[Pair]:
     made = exchanges(claim, window, draw)
     if not made:
         return
-    false, kind = draw.choice(made)
+    rare = [one for one in made if one[1] in _RARE]
+    false, kind = draw.choice(rare or made)
     label = CONTRADICTED if kind in _DENIED_BY else UNSUPPORTED
     source = f"{row['src']}_exchanged"
     turned = row["task"] != "nli" and claim in window and draw.random() < _TURNED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import select
@@ -11,10 +12,11 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
+import docx
 import pytest
 import requests
 
-from app.client import SAID, as_markdown, as_text
+from app.check_report import SAID, as_markdown, as_text
 from app.core.errors import ProviderTimeout
 from app.ingest.sandbox import SandboxedParser
 from tests.api.conftest import Site, listening, site
@@ -153,6 +155,39 @@ def test_a_source_that_does_not_hold_gets_a_better_one_and_a_report(shop: Site) 
     assert "better: Copper is a soft red metal." in reports["markdown"].text
     assert reports["markdown"].headers["content-disposition"] == 'attachment; filename="check.md"'
     assert reports["html"].text.startswith("<!doctype html>")
+
+
+def test_a_sentence_is_held_against_the_document_that_it_cites_first(shop: Site) -> None:
+    for name, title, length in (("a", "Bridges of Avon", 40), ("b", "Bridges of Wye", 60)):
+        text = f"# {title}\n\nThe stone bridge is {length} metres long."
+        assert shop.upload((f"{name}.md", text.encode()))[0] == 201
+    said = "The stone bridge is 60 metres long"
+    draft = f"{said} [1]. {said} (Wye, 1999). {said}.\n\n## References\n\n"
+    draft += "[1] Bridges of Avon, 1998.\n[2] Wye, A. Bridges of Wye, 1999.\n[3] Fords, 1950."
+    body = _checked(shop, text=draft, library="papers")
+    verdicts = [(one["verdict"], one["cites"]) for one in body["sentences"]][:3]
+    assert verdicts == [("contradicted", [0]), ("supported", [1]), ("supported", [])]
+    assert {one["verdict"] for one in body["sentences"][3:]} == {"no_claim"}
+    assert [one["state"] for one in body["references"]] == ["found", "found", "not_there"]
+    report = shop.client.post("/api/v1/check/report", json=body).text
+    assert "**not in the library**: Fords, 1950." in report.replace("\\", "")
+
+
+def test_a_word_report_has_the_text_with_a_comment_on_each_sentence(shop: Site) -> None:
+    assert shop.upload(("copper.txt", COPPER.encode()))[0] == 201
+    body = _checked(shop, text="# Metals\n\nCopper is \x01soft. It melts at 20.", library="papers")
+    reply = shop.client.post("/api/v1/check/report", params={"format": "docx"}, json=body)
+    assert reply.headers["content-disposition"] == 'attachment; filename="check.docx"'
+    opened = docx.Document(io.BytesIO(reply.content))
+    assert [one.text for one in opened.paragraphs[1:]] == [
+        "# Metals",
+        "Copper is \N{REPLACEMENT CHARACTER}soft. It melts at 20.",
+    ]
+    comments = [one.text for one in opened.comments]
+    assert len(comments) == 2  # a heading claims nothing
+    assert '"Copper is a soft red metal.' in comments[0]
+    verdicts = [SAID[str(one["verdict"])] for one in body["sentences"][1:]]
+    assert [one.split("\n")[0] for one in comments] == verdicts
 
 
 @pytest.mark.parametrize(

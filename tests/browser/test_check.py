@@ -120,3 +120,23 @@ def test_sources_that_disagree_are_marked_and_told(empty: DocuMind, open_page: O
     expect(sources.get_by_role("button", name="differs from")).to_have_count(2)
     sources.get_by_role("button", name="differs from").first.click()
     expect(page.locator("[data-highlight]").first).to_contain_text("August 1966")
+
+
+def test_references_of_a_draft_are_looked_up(empty: DocuMind, open_page: OpenPage) -> None:
+    empty.upload(("bridge.md", f"# Bridges of the Tagus\n\n{SOURCE}".encode()))
+    page = open_page(empty)
+    page.get_by_role("link", name="Check", exact=True).click()
+    choose(page, "My documents")
+    page.get_by_label("Text to check").fill(
+        "It is 2277 metres long [1].\n\n## References\n\n"
+        "[1] Bridges of the Tagus, 1966.\n[2] Slow Rivers, 1950."
+    )
+    page.get_by_role("button", name="Check", exact=True).click()
+    rows = page.get_by_role("region", name="References").get_by_role("listitem")
+    expect(rows).to_have_count(2, timeout=30_000)
+    expect(rows.nth(0)).to_contain_text("found")
+    expect(rows.nth(1)).to_contain_text("not in the library")
+    rows.nth(0).get_by_role("button").click()
+    expect(page.get_by_role("dialog").or_(page.locator("[data-reader]")).first).to_contain_text(
+        "6 August 1966"
+    )

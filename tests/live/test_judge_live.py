@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from app.answer.checking import SecondOpinion
-from app.client import as_markdown
+from app.check_report import as_markdown
 from app.core.cancel import CancelToken
 from app.core.forms import json_values
 from app.core.ports import Generator

@@ -42,7 +42,7 @@ from app.api.schemas.questions import (
 )
 from app.api.streaming import reply
 from app.api.uploads import UploadReceiver, form_of, received
-from app.client import ReportForm, written
+from app.check_report import ReportForm, written
 from app.core.cancel import CancelToken
 from app.core.errors import InvalidInput, NotFound, TooLarge
 from app.core.forms import form, from_json, json_values
@@ -343,6 +343,7 @@ _FORM = form_of(file={"type": "string", "format": "binary"})
 _MEDIA: dict[ReportForm, tuple[str, str]] = {
     "markdown": ("text/markdown", "md"),
     "html": ("text/html", "html"),
+    "docx": ("application/vnd.openxmlformats-officedocument.wordprocessingml.document", "docx"),
 }
 
 
@@ -404,7 +405,7 @@ async def read_text(  # async: the body is read as it arrives
 def check_report(
     report: CheckReport, kind: Annotated[ReportForm, Query(alias="format")] = "markdown"
 ) -> Response:
-    """Return a checked text as a report for reading, to keep or to send on."""
+    """Return a checked text as a report for reading: Markdown, a page, or Word with comments."""
     media, ending = _MEDIA[kind]
     return Response(
         written(json_values(report), kind),

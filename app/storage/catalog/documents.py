@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -329,6 +329,15 @@ class Catalog:
         rows = self._database.rows(page.order_by(documents.c.doc.desc()).limit(limit + 1))
         found = [document_from(row[1:]) for row in rows[:limit]]
         return found, str(rows[limit - 1][0]) if len(rows) > limit else None
+
+    def every_document(self, library: Library) -> Iterator[Document]:
+        """Yield the live documents of a library, newest first, a page at a time."""
+        cursor: str | None = None
+        while True:
+            page, cursor = self.documents(library, cursor=cursor, limit=MAX_PAGE)
+            yield from page
+            if cursor is None:
+                return
 
     def chunks(self, library: Library, doc_id: str, revision: int | None = None) -> list[Chunk]:
         """Return a revision's chunks in order; None is the live one."""

@@ -23,8 +23,13 @@ def public() -> Bench:
 
 
 def service(bench: Bench | None = None, prompts: Sequence[str] = ()) -> CheckService:
-    searcher_for = (bench or public()).searcher_for
-    return CheckService(searcher_for=searcher_for, reader=WordReader(), prompts=prompts)
+    bench = bench or public()
+    return CheckService(
+        searcher_for=bench.searcher_for,
+        documents=lambda library: [one.document for one in bench.passages],
+        reader=WordReader(),
+        prompts=prompts,
+    )
 
 
 def test_a_text_is_checked_against_another_with_offsets_in_it() -> None:

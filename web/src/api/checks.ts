@@ -14,8 +14,10 @@ export async function textOf(file: File): Promise<FileText> {
   return (await response.json()) as FileText;
 }
 
+export type ReportForm = "markdown" | "html" | "docx";
+
 /** A checked text as a report for reading. */
-export async function reportOf(report: CheckReport, format: "markdown" | "html"): Promise<Blob> {
+export async function reportOf(report: CheckReport, format: ReportForm): Promise<Blob> {
   const init = { method: "POST", body: JSON.stringify(report), headers: { "Content-Type": "application/json" } };
   return (await send("api/v1/check/report", init, { format })).blob();
 }

@@ -59,6 +59,7 @@ export type JobList = Schemas["JobList"];
 export type CheckRequest = Schemas["CheckRequest"];
 export type CheckReport = Schemas["CheckReport"];
 export type CheckedSentence = Schemas["CheckedSentence"];
+export type CheckReference = Schemas["Reference"];
 export type CheckPlace = Schemas["Finding"];
 export type CheckVerdict = CheckedSentence["verdict"];
 export type FileText = Schemas["FileText"];

@@ -18,6 +18,7 @@ export function withSentence({ text, report }: Checked, at: number, edited: stri
     ...found.sentences.map((sentence) => moved(sentence, old.start)),
     ...report.sentences.slice(at + 1).map((sentence) => moved(sentence, longer)),
   ];
+  const references = report.references.map((one) => (one.start > old.start ? { ...one, start: one.start + longer, end: one.end + longer } : one));
   const counts = { ...report.counts };
   for (const verdict of Object.keys(counts) as (keyof typeof counts)[]) counts[verdict] = sentences.filter((sentence) => sentence.verdict === verdict).length;
   const points = Array.from(text);
@@ -25,6 +26,6 @@ export function withSentence({ text, report }: Checked, at: number, edited: stri
   const stands = points.slice(old.start, old.end).join("") === old.text;
   return {
     text: stands ? [...points.slice(0, old.start), edited, ...points.slice(old.end)].join("") : text,
-    report: { ...report, sentences, counts, judge_failed: report.judge_failed ?? found.judge_failed },
+    report: { ...report, sentences, references, counts, judge_failed: report.judge_failed ?? found.judge_failed },
   };
 }

@@ -1,7 +1,7 @@
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { reportOf } from "@/api/checks";
-import type { CheckedSentence, CheckPlace, CheckReport, CheckVerdict } from "@/api/types";
+import type { CheckedSentence, CheckPlace, CheckReference, CheckReport, CheckVerdict } from "@/api/types";
 import { Banner } from "@/components/ui/banner";
 import { Button, IconButton } from "@/components/ui/button";
 import { cx } from "@/components/ui/cx";
@@ -23,9 +23,9 @@ const VERDICTS: Record<CheckVerdict, { words: Message; tone: "good" | "bad" | "w
 };
 /** What the place of a sentence with this verdict does. */
 const PLACES: Record<CheckVerdict, Message | null> = { supported: "holds it", unsure: "may say it", contradicted: "says otherwise", not_found: "the nearest", no_claim: null };
-const FORMS = ["markdown", "html", "json"] as const;
+const FORMS = ["markdown", "html", "docx", "json"] as const;
 type Form = (typeof FORMS)[number];
-const FORM_NAMES: Record<Form, string> = { markdown: "Markdown", html: "HTML", json: "JSON" };
+const FORM_NAMES: Record<Form, string> = { markdown: "Markdown", html: "HTML", docx: "Word", json: "JSON" };
 
 interface Props {
   report: CheckReport;
@@ -85,6 +85,42 @@ export function CheckedText({ report, checking, error, onCheck }: Props) {
             ),
         )}
       </ol>
+      {report.references.length > 0 && <References references={report.references} />}
+    </section>
+  );
+}
+
+const STATES: Record<CheckReference["state"], { words: Message; tone: "good" | "warn" | "plain" }> = {
+  found: { words: "found", tone: "good" },
+  differs: { words: "found with differences", tone: "warn" },
+  not_there: { words: "not in the library", tone: "plain" },
+};
+
+/** The text's own list of references, each with the document that it means. */
+function References({ references }: { references: readonly CheckReference[] }) {
+  const { read } = useWorkspace();
+  return (
+    <section aria-label={t("References")} className="flex flex-col gap-2">
+      <h2 className="text-sm font-semibold">{t("References")}</h2>
+      <p className="text-xs text-muted">{t("A sentence that cites one of them is held against that document first.")}</p>
+      <ul className="rounded-lg border border-line bg-surface">
+        {references.map(({ start, text, state, title, doc_id, differs }) => (
+          <li key={start} className="grid gap-x-4 gap-y-1 border-b border-line px-4 py-2 text-sm last:border-b-0 sm:grid-cols-[8rem_1fr]">
+            <div>
+              <Tag tone={STATES[state].tone}>{t(STATES[state].words)}</Tag>
+            </div>
+            <div className="min-w-0 [overflow-wrap:anywhere]">
+              <p>{text}</p>
+              {differs.length > 0 && <p className="text-xs text-muted">{t("In the library: {what}", { what: differs.join("; ") })}</p>}
+              {doc_id !== null && (
+                <Button look="quiet" icon="open" onClick={() => read({ library: "papers", doc_id, title: title ?? doc_id, revision: null, start: 0, end: 0, page: null })}>
+                  {title ?? doc_id}
+                </Button>
+              )}
+            </div>
+          </li>
+        ))}
+      </ul>
     </section>
   );
 }
@@ -183,5 +219,5 @@ function Place({ place, words, lead, beside }: { place: CheckPlace; words: Messa
 
 async function save(report: CheckReport, form: Form): Promise<void> {
   if (form === "json") saveAs(new Blob([JSON.stringify(report, null, 2)], { type: "application/json" }), "check.json");
-  else saveAs(await reportOf(report, form), form === "html" ? "check.html" : "check.md");
+  else saveAs(await reportOf(report, form), `check.${form === "markdown" ? "md" : form}`);
 }
