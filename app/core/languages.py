@@ -52,6 +52,8 @@ class Language:
     """Whether a capital inside a sentence does not mean a name."""
     connectives: str = ""
     """Words that join claims or shade them: they tell in a question, not in a statement."""
+    first_person: str = ""
+    """Pronouns by which a writer means himself, separated by spaces."""
     reference_lists: str = ""
     """Expression of the headings that a text's list of references stands under, in lower case."""
     pointing: Mapping[str, Any] = field(default_factory=dict, hash=False)

@@ -13,6 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from app.core.languages import LANGUAGES
 from app.core.sentences import CELLS
 from app.core.text import identifiers, tokenise, word_count
 from app.generation.candidates import NUMBERED, Candidate, quotable
@@ -117,6 +118,13 @@ _ASKS_OF_MAIL = re.compile(
     r"|written|writes?|address(?:es|ed)?|repl(?:y|ies|ied)|contact|from whom|to whom)\b|@",
     re.IGNORECASE,
 )
+_ASKS_WHO = re.compile(r"\bwho(?:m|se)?\b", re.IGNORECASE)
+_WRITER = re.compile(r"From: [^\n]*@|[^\n]*\b(?:wrote|schrieb|escribi\u00f3|a \u00e9crit) ?:\Z")
+"""Stands above what somebody wrote, in a mail and above the mails that it answers."""
+_PRONOUNS = {word for one in LANGUAGES.values() for word in one.first_person.split()}
+_MEANS_WRITER = re.compile(
+    rf"\b(?:{'|'.join(sorted({*(_PRONOUNS - {'i'}), *map(str.capitalize, _PRONOUNS)}))})\b"
+)
 _PREFERENCE = 0.5
 """Score (log-odds) that a whole sentence which does not dangle may be worse and still open the
 answer."""
@@ -153,7 +161,7 @@ def choose(
     if found[lead].row:
         return _rows_of(question, found, order, scores, lead)
     order = [row for row in order if row == lead or not (found[row].row or _is_cut(found[row]))]
-    opening = _opening(found, order, lead, room)
+    opening = _opening(question, found, order, lead, room)
     others = _Others(question, found, found[lead], ends=room.ends)
     near, nearer = scores[lead] - _NEAR, scores[lead] - _NEARER
     order = [
@@ -423,13 +431,18 @@ def _rows_of(
 
 
 def _opening(
-    found: Sequence[Candidate], order: Sequence[int], lead: int, room: AnswerRoom
+    question: str, found: Sequence[Candidate], order: Sequence[int], lead: int, room: AnswerRoom
 ) -> list[Candidate]:
-    """Return the opening: the best sentence, after the one it refers to if any."""
+    """Return the opening: the best sentence, after the one it refers to and who wrote it if any."""
     best = found[lead]
     before = [found[row] for row in order if found[row].key == (best.item.n, best.ordinal - 1)]
     length = sum(word_count(one.text) for one in (*before, best))
-    return [*before, best] if best.dangles and length <= room.words else [best]
+    opening = [*before, best] if best.dangles and length <= room.words else [best]
+    asks_of_writer = _ASKS_WHO.search(question) and _ASKS_OF_MAIL.search(question)
+    if not (asks_of_writer or _MEANS_WRITER.search(" ".join(one.text for one in opening))):
+        return opening
+    above = [one for one in found[:lead] if one.item.n == best.item.n and _WRITER.match(one.text)]
+    return [*above[-1:], *opening] if above and above[-1] not in opening else opening
 
 
 def _answers(candidate: Candidate) -> bool:

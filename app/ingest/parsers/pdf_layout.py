@@ -37,6 +37,8 @@ _LINE = re.compile("[^\r\n\ufffe]+")
 """PDFium has U+FFFE where a word was broken."""
 _OPEN = {1: raised("x")[0], -1: lowered("x")[0]}
 _CLOSE = raised("x")[-1]
+_MOST_RAISED = 3
+"""Blanks in what is raised or lowered: more are a line that stands a little off."""
 
 _DIGITS = re.compile(r"(?<![^\s(\[<>=\u00b1~$\u20ac\u00a3+\u2212\u2013-])[.,]?\d")
 _NUMBER = re.compile(
@@ -401,7 +403,7 @@ class PageLayout:
                 marks[end] = " "
         elif level < 0 and len(text.strip()) > 2 and text.strip().isalpha() and is_behind_word:
             marks[start] = before.rstrip() + " "  # a word, not an index: BERT BASE
-        elif " " in (self.characters[start - 1], before[-1:]):
+        elif " " in (self.characters[start - 1], before[-1:]) or text.count(" ") > _MOST_RAISED:
             return
         elif level > 0 and text in self._notes and number and number.group() != "10":
             marks[start] = before + _OPEN[1] + "["  # read as the mark of a footnote

@@ -59,6 +59,10 @@ def parsed(pieces: Sequence[Placed]) -> ParsedDocument:
         ([(0, 10, "With BERT"), (-2, 7, "BASE"), (0, 10, " we find")], "With BERT BASE we find"),
         ([(4, 7, "3"), (0, 10, "They were measured.")], "3 They were measured."),
         ([(0, 10, "E = mc"), (4, 7, "2"), (0, 10, ", he said")], "E = mc\u00b2, he said"),
+        (
+            [(0, 10, "not consid"), (4, 7, "ered in this list of the harbour.")],
+            "not considered in this list of the harbour.",
+        ),
         ([(0, 10, "Jo Yu"), (4, 7, "1,2"), (0, 10, ", Li Cao"), (4, 7, "2")], "Jo Yu, Li Cao"),
     ],
 )
