@@ -167,6 +167,14 @@ class PageText:
 
 
 @dataclass(frozen=True, slots=True)
+class Highlight:
+    """A span to be marked in a copy of its PDF, page by page, and what the mark says."""
+
+    pages: tuple[PageText, ...]
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
 class PageBoxes:
     """Rectangles of a span on a page: (x0, y0, x1, y1), one per line.
 

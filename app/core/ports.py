@@ -14,6 +14,7 @@ from app.core.cancel import CancelToken
 from app.core.types import (
     EmbedderIdentity,
     FloatArray,
+    Highlight,
     Listing,
     PageBoxes,
     PageText,
@@ -158,6 +159,19 @@ class Parser(Protocol):
         self, content: bytes | Path, pages: Sequence[PageText], words: Sequence[PageWords] = ()
     ) -> tuple[PageBoxes, ...]:
         """Return where texts stand on pages of a PDF, by what OCR recognised where it was used."""
+
+    def highlighted(
+        self,
+        content: bytes | Path,
+        highlights: Sequence[Highlight],
+        words: Sequence[PageWords] = (),
+    ) -> bytes:
+        """Return a copy of a PDF in which spans are marked; see `page_boxes`.
+
+        Raises:
+            InvalidInput: The PDF is encrypted or signed.
+            UnsupportedType, Unreadable: It is no PDF, or cannot be read.
+        """
 
     def page_words(
         self, content: bytes | Path, number: int, cancel: CancelToken | None = None

@@ -31,7 +31,7 @@ from app.core.cancel import CancelToken
 from app.core.errors import Busy, Cancelled, DocuMindError, InputError, Unreadable, error_classes
 from app.core.forms import from_json
 from app.core.labels import found_labels
-from app.core.types import Listing, PageBoxes, PageText, PageWords, ParsedDocument
+from app.core.types import Highlight, Listing, PageBoxes, PageText, PageWords, ParsedDocument
 from app.ingest.names import IngestOptions
 
 # Exchange a JSON header and a body between server and parsing child.
@@ -278,6 +278,15 @@ class SandboxedParser:
         request = {"operation": "boxes", "pages": pages, "words": words}
         header, _ = self._ask(request, content, "the original")
         return from_json(tuple[PageBoxes, ...], header["boxes"])
+
+    def highlighted(
+        self,
+        content: bytes | Path,
+        highlights: Sequence[Highlight],
+        words: Sequence[PageWords] = (),
+    ) -> bytes:
+        request = {"operation": "highlight", "highlights": highlights, "words": words}
+        return self._ask(request, content, "the original")[1]
 
     def page_words(
         self, content: bytes | Path, number: int, cancel: CancelToken | None = None

@@ -17,7 +17,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from app.core.errors import DocuMindError, Unreadable
-from app.core.types import PageText, PageWords
+from app.core.types import Highlight, PageText, PageWords
 from app.ingest.names import IngestOptions
 from app.ingest.parsers import DirectParser
 from app.ingest.sandbox import Header, pack_document, pack_error, receive, send
@@ -57,6 +57,12 @@ def _answer(
         if request["operation"] == "boxes":
             pages = [PageText(**page) for page in request["pages"]]
             return {"boxes": parser.page_boxes(source, pages, words)}, b""
+        if request["operation"] == "highlight":
+            highlights = [
+                Highlight(tuple(PageText(**page) for page in one["pages"]), one["note"])
+                for one in request["highlights"]
+            ]
+            return {}, parser.highlighted(source, highlights, words)
         return pack_document(parser.parse(source, request["filename"], words=words))
     except DocuMindError as exc:
         return pack_error(exc), b""

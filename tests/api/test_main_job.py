@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import fields
 from pathlib import Path
 
+import pypdfium2
+import pypdfium2.raw as pdfium
 import pytest
 
 from app.answer.records import AnswerRecord
@@ -195,6 +197,28 @@ def test_boxes_of_a_pdf_lie_on_its_page(shop: Site) -> None:
     [[x0, y0, x1, y1]] = page["rects"]
     assert 0 <= x0 < x1 <= page["width"]
     assert 0 <= y0 < y1 <= page["height"]
+
+
+def test_a_copy_of_a_pdf_is_sent_with_its_spans_marked(shop: Site) -> None:
+    content = make_pdf([["The first page speaks of copper."], ["The second page speaks of tides."]])
+    assert shop.upload(("two \u00e9.pdf", content), ("plain.txt", b"Tin is grey."))[0] == 201
+    where = {"library": "papers"}
+    text = shop.client.get("/api/v1/documents/two \u00e9.pdf/text", params=where).json()["text"]
+    start = text.index("tides")
+    body = {"marks": [{"start": start, "end": start + 5, "note": "tides"}]}
+    reply = shop.client.post("/api/v1/documents/two \u00e9.pdf/highlights", params=where, json=body)
+    assert reply.headers["content-type"] == "application/pdf"
+    assert "two%20%C3%A9-highlights.pdf" in reply.headers["content-disposition"]
+    with pypdfium2.PdfDocument(reply.content) as copy:
+        assert [pdfium.FPDFPage_GetAnnotCount(page) for page in copy] == [0, 1]
+    backwards = {"marks": [{"start": 5, "end": 1}]}
+    for name, marks, status in (
+        ("two \u00e9.pdf", backwards, 422),
+        ("plain.txt", body, 415),
+        ("none.pdf", body, 404),
+    ):
+        path = f"/api/v1/documents/{name}/highlights"
+        assert shop.client.post(path, params=where, json=marks).status_code == status
 
 
 def test_mmr_is_chosen_by_request_and_by_setting(tmp_path: Path) -> None:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import ctypes
+import io
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
+import pypdfium2
+import pypdfium2.raw as pdfium
 import pytest
+from reportlab.lib.pdfencrypt import StandardEncryption
+from reportlab.pdfgen.canvas import Canvas
 
 from app.core.errors import (
     DocuMindError,
     Encrypted,
+    InvalidInput,
     NoTextLayer,
     TooLarge,
     Unreadable,
@@ -18,7 +25,7 @@ from app.core.errors import (
 )
 from app.core.normalisation import normalise
 from app.core.ports import Parser
-from app.core.types import Listing, PageText
+from app.core.types import Highlight, Listing, PageText
 from app.ingest.names import IngestOptions
 from app.ingest.parsers import DirectParser
 from app.ingest.parsers.formats import FORMATS, type_of
@@ -191,6 +198,71 @@ def test_boxes_enclose_the_span_line_by_line(parser: Parser) -> None:
         first[0] > 150 > 75 > second[0]
     )  # the span starts within its first line and takes the second from its beginning
     assert parser.page_boxes(content, []) == ()
+
+
+def _annotations(content: bytes, page: int) -> list[tuple[str, list[tuple[float, ...]]]]:
+    """Return note and rectangles (left, bottom, right, top) of a page's annotations."""
+    document = pypdfium2.PdfDocument(content)
+    found = []
+    for at in range(pdfium.FPDFPage_GetAnnotCount(opened := document[page - 1])):
+        annotation = pdfium.FPDFPage_GetAnnot(opened, at)
+        note = (ctypes.c_ushort * 200)()
+        pdfium.FPDFAnnot_GetStringValue(annotation, b"Contents", note, 400)
+        said = bytes(note).decode("utf-16-le").split("\0")[0]
+        quads = []
+        for one in range(pdfium.FPDFAnnot_CountAttachmentPoints(annotation)):
+            quad = pdfium.FS_QUADPOINTSF()
+            pdfium.FPDFAnnot_GetAttachmentPoints(annotation, one, quad)
+            quads.append((quad.x1, quad.y3, quad.x2, quad.y1))
+        found.append((said, quads))
+    document.close()
+    return found
+
+
+def test_a_copy_has_its_spans_highlighted_where_their_boxes_are(parser: Parser) -> None:
+    content = files.make_pdf()
+    parsed = parser.parse(content, "paper.pdf")
+    page = parsed.pages[1]
+    text = parsed.text[page.start : page.end]
+    start = text.index("cooled from forty")
+    span = PageText(2, text, start, text.index("once per second") + len("once per second"))
+    copy = parser.highlighted(content, [Highlight((span,), "it cooled \u2192 supported")])
+    [(note, quads)] = _annotations(copy, 2)
+    assert note == "it cooled \u2192 supported"
+    [boxes] = parser.page_boxes(content, [span])
+    shown = [
+        (left, boxes.height - top, right, boxes.height - bottom)
+        for left, bottom, right, top in quads
+    ]
+    for one, rect in zip(shown, boxes.rects, strict=True):
+        assert one == pytest.approx(rect, abs=0.05)
+    assert _annotations(copy, 1) == []
+    read_again = parser.parse(copy, "copy.pdf").text  # with the note, as any annotation is read
+    assert read_again.startswith(parsed.text)
+    assert content == files.make_pdf()
+
+
+_SIGNED = b"""%PDF-1.7
+1 0 obj<</Type/Catalog/Pages 2 0 R/AcroForm<</SigFlags 3/Fields[4 0 R]>>>>endobj
+2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj
+3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 200 200]/Annots[4 0 R]>>endobj
+4 0 obj<</Type/Annot/Subtype/Widget/FT/Sig/T(s)/Rect[0 0 0 0]/P 3 0 R/V<</Type/Sig
+/Filter/Adobe.PPKLite/SubFilter/adbe.pkcs7.detached/Contents<00>/ByteRange[0 1 2 3]>>>>endobj
+trailer<</Root 1 0 R/Size 5>>
+%%EOF
+"""
+
+
+def test_an_encrypted_or_signed_pdf_is_not_marked(parser: Parser) -> None:
+    locked = Canvas(buffer := io.BytesIO(), encrypt=StandardEncryption("", "owner"))
+    locked.drawString(72, 700, "Only the owner may change this.")
+    locked.save()
+    with pytest.raises(InvalidInput, match="encrypted"):
+        parser.highlighted(buffer.getvalue(), [Highlight((), "")])
+    with pytest.raises(InvalidInput, match="signed"):
+        parser.highlighted(_SIGNED, [Highlight((), "")])
+    with pytest.raises(UnsupportedType, match="PDF"):
+        parser.highlighted(b"plain words", [Highlight((PageText(1, "p", 0, 1),), "")])
 
 
 def test_boxes_of_something_without_pages_are_refused(parser: Parser) -> None:

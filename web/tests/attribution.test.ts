@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { AnswerRecord, SourceRecord } from "@/api/types";
-import { asBibtex, asMarkdown, attribution, conversationAsMarkdown } from "@/lib/attribution";
+import { asBibtex, asCslJson, asMarkdown, asRis, attribution, conversationAsMarkdown } from "@/lib/attribution";
 import { asked } from "@/lib/exchange";
 
 const source: SourceRecord = {
@@ -51,6 +51,20 @@ describe("attribution", () => {
   it("gives two papers of one author and year different keys", () => {
     const keys = [...asBibtex([source, { ...source, doc_id: "d2" }]).matchAll(/@misc\{([^,]+)/g)].map((m) => m[1]);
     expect(new Set(keys).size).toBe(2);
+  });
+
+  it("writes CSL-JSON with names in parts, one item per document", () => {
+    const items = JSON.parse(asCslJson([source, { ...source, n: 2 }, { ...source, n: 3, doc_id: "d3", authors: ["Moss, D.", "UNESCO"], year: null, source_url: null }])) as Record<string, unknown>[];
+    expect(items).toHaveLength(2);
+    expect(items[0]).toEqual({ id: "yao2023react", type: "document", title: source.title, author: [{ family: "Yao", given: "Shunyu" }, { family: "Zhao", given: "Jeffrey" }], issued: { "date-parts": [[2023]] }, URL: source.source_url });
+    expect(items[1]?.["author"]).toEqual([{ family: "Moss", given: "D." }, { literal: "UNESCO" }]);
+    expect(items[1]).not.toHaveProperty("issued");
+  });
+
+  it("writes RIS records that end", () => {
+    const lines = asRis([source]).split("\r\n");
+    expect(lines.slice(0, 6)).toEqual(["TY  - GEN", `TI  - ${source.title}`, "AU  - Yao, Shunyu", "AU  - Zhao, Jeffrey", "PY  - 2023", "UR  - https://arxiv.org/abs/2210.03629v3"]);
+    expect(lines.at(6)).toBe("ER  - ");
   });
 
   it("copies an answer with its sources", () => {

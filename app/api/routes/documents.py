@@ -21,10 +21,12 @@ from app.core.types import (
     DeleteResult,
     Document,
     Filters,
+    Highlight,
     Labels,
     Library,
     Metadata,
     PageBoxes,
+    PageText,
     TextSpan,
 )
 from app.ingest.names import page_texts
@@ -62,6 +64,20 @@ class DocumentCorrection(Request):
         description="values by key; null takes a key away, others stay. A key keeps the kind of its"
         " first value: text, number, or date (YYYY-MM-DD)",
     )
+
+
+class SpanToMark(Request):
+    """Characters [start, end) of a revision, and what the mark says."""
+
+    start: int = Field(ge=0, le=2**31)
+    end: int = Field(ge=1, le=2**31)
+    note: str = Field("", max_length=4000)
+
+
+class HighlightRequest(Request):
+    """What to mark in a copy of the original."""
+
+    marks: list[SpanToMark] = Field(min_length=1, max_length=500)
 
 
 DocumentName = Annotated[
@@ -328,19 +344,66 @@ def document_boxes(
 
     PDF points, origin top left.
     """
-    if end < start:
-        raise InvalidInput(f"end {end!r} must not be before start {start!r}")
     found = resolve(services, library, doc_id)
     original = services.catalog.original(library, found, revision)
-
-    def read(from_: int, to: int) -> str:
-        return services.catalog.text(library, found, from_, to, revision).text
-
-    wanted = page_texts(services.catalog.pages(library, found, revision), start, end, read)
+    wanted = _on_pages(services, library, found, revision, start, end)
     if not wanted:
         return []
     words = services.writer.page_words(original.stem, [page.number for page in wanted])
     return list(services.parser.page_boxes(original, wanted, words))
+
+
+def _on_pages(
+    services: Services, library: Library, doc_id: str, revision: int | None, start: int, end: int
+) -> tuple[PageText, ...]:
+    if end < start:
+        raise InvalidInput(f"end {end!r} must not be before start {start!r}")
+
+    def read(from_: int, to: int) -> str:
+        return services.catalog.text(library, doc_id, from_, to, revision).text
+
+    return page_texts(services.catalog.pages(library, doc_id, revision), start, end, read)
+
+
+@router.post(
+    "/{doc_id}/highlights",
+    operation_id="highlightedCopy",
+    response_class=Response,
+    responses={
+        200: {
+            "description": "a copy of the PDF with the marks",
+            "content": {"application/pdf": {"schema": {"type": "string", "format": "binary"}}},
+        },
+        **declared("not_found", "no_original", "conflict", "unsupported_type", "unreadable"),
+    },
+)
+def document_highlights(
+    services: Composition,
+    library: OneLibrary,
+    doc_id: DocumentName,
+    asked: HighlightRequest,
+    revision: Revision = None,
+) -> Response:
+    """Return a copy of the original PDF in which spans are highlighted, each with its note.
+
+    Any viewer shows them. The original is not touched. An encrypted or signed PDF is refused.
+    """
+    found = resolve(services, library, doc_id)
+    original = services.catalog.original(library, found, revision)
+    highlights = [
+        Highlight(_on_pages(services, library, found, revision, one.start, one.end), one.note)
+        for one in asked.marks
+    ]
+    pages = sorted({page.number for one in highlights for page in one.pages})
+    words = services.writer.page_words(original.stem, pages)
+    name = services.catalog.document(library, found).filename.rpartition(".")[0] or found
+    return Response(
+        services.parser.highlighted(original, highlights, words),
+        media_type="application/pdf",
+        headers={
+            "Content-Disposition": f"attachment; filename*=UTF-8''{quote(name)}-highlights.pdf"
+        },
+    )
 
 
 @router.get(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from app.core.cancel import CancelToken
 from app.core.errors import TooLarge, Unreadable
-from app.core.types import Listing, PageBoxes, PageText, PageWords, ParsedDocument
+from app.core.types import Highlight, Listing, PageBoxes, PageText, PageWords, ParsedDocument
 from app.ingest.names import IngestOptions
 from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.sniffing import identify, pdf_start
@@ -64,6 +64,17 @@ class DirectParser:
 
         data = _read(content, "the original", self._options.max_file_bytes)
         return find_boxes(data, pages, words)
+
+    def highlighted(
+        self,
+        content: bytes | Path,
+        highlights: Sequence[Highlight],
+        words: Sequence[PageWords] = (),
+    ) -> bytes:
+        from app.ingest.parsers.pdf_highlights import highlighted  # noqa: PLC0415  # loads PDFium
+
+        data = _read(content, "the original", self._options.max_file_bytes)
+        return highlighted(data, highlights, words)
 
     def page_words(
         self, content: bytes | Path, number: int, cancel: CancelToken | None = None

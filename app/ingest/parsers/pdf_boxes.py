@@ -97,7 +97,7 @@ _LOOK_AHEAD = 24
 invisible character)."""
 _ANCHOR, _LONGEST_SKIP = 12, 600
 """Characters that agree again behind a running head that is not stored, and its most."""
-_DEVICE_UNITS = 100
+DEVICE_UNITS = 100
 """PDFium maps to whole device units; a hundred per point keep the second decimal."""
 
 Rect = tuple[float, float, float, float]
@@ -236,9 +236,9 @@ def _to_device(
     page: pypdfium2.PdfPage, x: float, y: float, width: float, height: float
 ) -> tuple[float, float]:
     across, down = ctypes.c_int(), ctypes.c_int()
-    size = (round(width * _DEVICE_UNITS), round(height * _DEVICE_UNITS))
+    size = (round(width * DEVICE_UNITS), round(height * DEVICE_UNITS))
     pdfium.FPDF_PageToDevice(page, 0, 0, *size, 0, x, y, across, down)
-    return across.value / _DEVICE_UNITS, down.value / _DEVICE_UNITS
+    return across.value / DEVICE_UNITS, down.value / DEVICE_UNITS
 
 
 def _merge_lines(rects: list[Rect]) -> list[Rect]:

@@ -28,10 +28,49 @@ export function conversationAsMarkdown(exchanges: readonly Exchange[]): string {
 
 /** One BibTeX entry per cited document; arXiv papers carry their eprint id. */
 export function asBibtex(sources: readonly SourceRecord[]): string {
+  const keys = new Set<string>();
+  return documentsOf(sources).map((source) => entry(source, uniqueKey(source, keys))).join("\n");
+}
+
+/** One CSL-JSON item per cited document, as Zotero, Pandoc and others import it. */
+export function asCslJson(sources: readonly SourceRecord[]): string {
+  const keys = new Set<string>();
+  const items = documentsOf(sources).map((source) => ({
+    id: uniqueKey(source, keys),
+    type: "document",
+    title: source.title,
+    ...(source.authors.length > 0 && { author: source.authors.map(nameParts) }),
+    ...(source.year !== null && { issued: { "date-parts": [[source.year]] } }),
+    ...(source.source_url !== null && { URL: source.source_url }),
+  }));
+  return `${JSON.stringify(items, null, 2)}\n`;
+}
+
+/** One RIS record per cited document, for EndNote, Mendeley and others. */
+export function asRis(sources: readonly SourceRecord[]): string {
+  return documentsOf(sources)
+    .map((source) => {
+      const fields: [string, string | null][] = [["TY", "GEN"], ["TI", source.title], ...source.authors.map((name): [string, string] => ["AU", risName(name)]), ["PY", source.year === null ? null : String(source.year)], ["UR", source.source_url]];
+      const lines = fields.flatMap(([tag, value]) => (value === null ? [] : [`${tag}  - ${value.replace(/\s+/g, " ").trim()}`]));
+      return `${lines.join("\r\n")}\r\nER  - \r\n`;
+    })
+    .join("\r\n");
+}
+
+function documentsOf(sources: readonly SourceRecord[]): SourceRecord[] {
   const seen = new Map<string, SourceRecord>();
   for (const source of sources) if (!seen.has(source.doc_id)) seen.set(source.doc_id, source);
-  const keys = new Set<string>();
-  return [...seen.values()].map((source) => entry(source, uniqueKey(source, keys))).join("\n");
+  return [...seen.values()];
+}
+
+function nameParts(name: string): { family: string; given: string } | { literal: string } {
+  const [family, given] = name.includes(",") ? name.split(/,\s*(.*)/) : [name.trim().split(/\s+/).at(-1), name.trim().split(/\s+/).slice(0, -1).join(" ")];
+  return family && given ? { family, given } : { literal: name.trim() };
+}
+
+function risName(name: string): string {
+  const parts = nameParts(name);
+  return "literal" in parts ? parts.literal : `${parts.family}, ${parts.given}`;
 }
 
 function entry(source: SourceRecord, key: string): string {

@@ -1,5 +1,6 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
+import { highlightedCopy } from "@/api/highlights";
 import { call } from "@/api/http";
 import { models } from "@/api/queries";
 import type { AnswerRecord, Feedback, StoredAnswer } from "@/api/types";
@@ -10,11 +11,13 @@ import { type Action, ActionMenu } from "@/components/ui/menu";
 import { useCopied } from "@/hooks/use-copied";
 import { usePins } from "@/hooks/use-pins";
 import { hrefOf } from "@/hooks/use-route";
-import { asBibtex, asMarkdown } from "@/lib/attribution";
+import { asBibtex, asCslJson, asMarkdown, asRis } from "@/lib/attribution";
 import { isQuoted } from "@/lib/exchange";
 import { answeredBy, milliseconds } from "@/lib/format";
+import { marksOf } from "@/lib/highlights";
 import { t } from "@/lib/language";
 import { chatModels } from "@/lib/models";
+import { saveAs } from "@/lib/save-as";
 import { confidenceOf, supportOf, type Trust } from "@/lib/trust";
 
 /** Under an answer: how well it is supported, who answered, and what to do with it. */
@@ -25,6 +28,9 @@ export function AnswerFooter({ question, answer, onAskAgain, onEdit }: { questio
   const installed = chatModels(useQuery(models).data);
   const vote = useMutation({
     mutationFn: (given: Feedback) => call("POST", `api/v1/answers/${encodeURIComponent(answer.answer_id)}/feedback`, given),
+  });
+  const copyOf = useMutation({
+    mutationFn: async ({ source, marks }: ReturnType<typeof marksOf>[number]) => saveAs(await highlightedCopy(source, marks), `${source.title.replace(/[/\\:]/g, " ")}.pdf`),
   });
   const thumbs = vote.isError ? undefined : (vote.variables ?? (answer as Partial<StoredAnswer>).feedback)?.["thumbs"];
   const pin = { conversation: answer.conversation_id ?? "", answer: answer.answer_id };
@@ -42,6 +48,7 @@ export function AnswerFooter({ question, answer, onAskAgain, onEdit }: { questio
           {state === "copied" && t("Copied")}
           {state === "failed" && t("The browser does not allow copying here")}
           {vote.isError && t("Your vote was not stored")}
+          {copyOf.isError && copyOf.error.message}
         </span>
         <IconButton icon="up" label={t("Good answer")} pressed={thumbs === "up"} onClick={() => vote.mutate({ thumbs: "up" })} />
         <IconButton icon="down" label={t("Bad answer")} pressed={thumbs === "down"} onClick={() => vote.mutate({ thumbs: "down" })} />
@@ -62,9 +69,12 @@ export function AnswerFooter({ question, answer, onAskAgain, onEdit }: { questio
           actions={[
             [t("As Markdown, with sources"), () => copy(asMarkdown(question, answer))],
             [t("Sources as BibTeX"), () => copy(asBibtex(answer.sources))],
+            [t("Sources as CSL-JSON"), () => copy(asCslJson(answer.sources))],
+            [t("Sources as RIS"), () => copy(asRis(answer.sources))],
             [t("Text only"), () => copy(answer.answer)],
             [t("Link to this answer"), () => copy(addressOf(answer))],
             [t("Share by link…"), () => setSharing(true)],
+            ...marksOf(answer).map(({ source, marks }): Action => [t("PDF with its citations marked: {title}", { title: source.title }), () => copyOf.mutate({ source, marks })]),
           ]}
         />
         <ShareDialog answerId={answer.answer_id} open={sharing} onClose={() => setSharing(false)} />
