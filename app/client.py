@@ -328,6 +328,9 @@ class DocuMindClient(Connection):
         """Correct a document; fields are those of DocumentCorrection."""
         return self.patch(f"/api/v1/papers/{_part(name)}", fields, {"library": library})
 
+    def duplicates(self, library: str) -> Json:
+        return self.get("/api/v1/duplicates", {"library": library})
+
     def tags(self, library: str | None = None) -> Json:
         return self.get("/api/v1/tags", {"library": library})
 

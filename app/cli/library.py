@@ -241,6 +241,32 @@ def list_documents(
     table(headers[:first], [row[:first] for row in shown], right=(4, 6, 7), whole=(0, 1))
 
 
+_ALIKE = {"same_bytes": "same bytes", "same_text": "same text", "versions": "one work"}
+
+
+def list_duplicates(library: AnyLibraryOption = None, as_json: JsonOption = False) -> None:
+    """List documents that are alike: same bytes, same text, or versions of one work.
+
+    Example: documind duplicates --library papers
+    """
+    with connect(Settings()) as client:
+        names = [library] if library else get_args(LibraryName)
+        groups = {name: client.duplicates(name)["groups"] for name in names}
+    if as_json:
+        emit(groups)
+        return
+    rows = [
+        (_ALIKE[group["likeness"]], row["doc_id"], row["filename"], row["title"], name)
+        for name, found in groups.items()
+        for group in found
+        for row in group["documents"]
+    ]
+    if not rows:
+        say("No documents are alike.")
+        return
+    table(("alike", "id", "file", "title", "library"), rows, whole=(0, 1))
+
+
 def delete(
     names: NamesArgument, library: LibraryOption = "papers", as_json: JsonOption = False
 ) -> None:

@@ -93,6 +93,7 @@ COMMANDS: Mapping[str, Callable[..., None]] = {
     "fetch": library.fetch,
     "samples": library.samples,
     "list": library.list_documents,
+    "duplicates": library.list_duplicates,
     "delete": library.delete,
     "clear": library.clear,
     "feedback": ask.feedback,

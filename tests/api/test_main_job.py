@@ -199,6 +199,18 @@ def test_boxes_of_a_pdf_lie_on_its_page(shop: Site) -> None:
     assert 0 <= y0 < y1 <= page["height"]
 
 
+def test_documents_that_are_alike_are_listed(shop: Site) -> None:
+    text = "The mill of Senn was built in 1874 by two brothers."
+    files = ("a.md", text.encode()), ("b.md", f"{text}\n".encode()), ("c.md", b"Tin is grey.")
+    assert shop.upload(*files)[0] == 201
+    found = shop.client.get("/api/v1/duplicates", params={"library": "papers"}).json()["groups"]
+    names = [(one["likeness"], [each["filename"] for each in one["documents"]]) for one in found]
+    assert names == [("same_text", ["b.md", "a.md"])]
+    assert (
+        shop.client.get("/api/v1/duplicates", params={"library": "public"}).json()["groups"] == []
+    )
+
+
 def test_a_copy_of_a_pdf_is_sent_with_its_spans_marked(shop: Site) -> None:
     content = make_pdf([["The first page speaks of copper."], ["The second page speaks of tides."]])
     assert shop.upload(("two \u00e9.pdf", content), ("plain.txt", b"Tin is grey."))[0] == 201

@@ -503,3 +503,18 @@ def test_what_grows_under_an_answer_leaves_its_end_in_sight(
     expect(copy).not_to_be_in_viewport()
     conversation.evaluate(grow)
     expect(copy).not_to_be_in_viewport()
+
+
+def test_documents_that_look_alike_are_listed_and_one_is_removed(
+    empty: DocuMind, open_page: OpenPage
+) -> None:
+    empty.upload(("mill.md", b"The mill of Senn was built in 1874 by two brothers."))
+    empty.upload(("mill copy.md", b"The mill of Senn was built in 1874 by two brothers."))
+    page = open_page(empty)
+    choose(page, "My documents")
+    page.get_by_role("button", name="Look at them").click()
+    dialog = page.get_by_role("dialog", name="Documents that look alike")
+    expect(dialog).to_contain_text("the same file")
+    expect(dialog).to_contain_text("mill copy.md")
+    dialog.get_by_role("button", name="Delete").first.click()
+    expect(page.get_by_role("button", name="Look at them")).to_have_count(0)

@@ -203,13 +203,13 @@ def test_boxes_enclose_the_span_line_by_line(parser: Parser) -> None:
 def _annotations(content: bytes, page: int) -> list[tuple[str, list[tuple[float, ...]]]]:
     """Return note and rectangles (left, bottom, right, top) of a page's annotations."""
     document = pypdfium2.PdfDocument(content)
-    found = []
+    found: list[tuple[str, list[tuple[float, ...]]]] = []
     for at in range(pdfium.FPDFPage_GetAnnotCount(opened := document[page - 1])):
         annotation = pdfium.FPDFPage_GetAnnot(opened, at)
         note = (ctypes.c_ushort * 200)()
         pdfium.FPDFAnnot_GetStringValue(annotation, b"Contents", note, 400)
         said = bytes(note).decode("utf-16-le").split("\0")[0]
-        quads = []
+        quads: list[tuple[float, ...]] = []
         for one in range(pdfium.FPDFAnnot_CountAttachmentPoints(annotation)):
             quad = pdfium.FS_QUADPOINTSF()
             pdfium.FPDFAnnot_GetAttachmentPoints(annotation, one, quad)

@@ -30,6 +30,7 @@ from app.core.types import (
     TextSpan,
 )
 from app.ingest.names import page_texts
+from app.storage.maintenance.duplicates import MOST_DOCUMENTS, Duplicates, duplicates
 
 if TYPE_CHECKING:
     from app.bootstrap.services import Services
@@ -120,6 +121,28 @@ def list_documents(
         library, q, cursor or None, limit, [*filter(None, tag)]
     )
     return DocumentPage(documents=list(found), next_cursor=following)
+
+
+class DuplicateList(Reply):
+    """Documents that are alike, group by group."""
+
+    groups: list[Duplicates]
+
+
+@papers_router.get("/duplicates", **needs("read"))
+def list_duplicates(services: Composition, library: OneLibrary) -> DuplicateList:
+    """Documents with the same bytes or text, or of one work; of a library of up to 20,000."""
+    if (count := services.catalog.counts(library).documents) > MOST_DOCUMENTS:
+        raise InvalidInput(
+            f"library {library.value!r} has {count:,} documents; up to {MOST_DOCUMENTS:,} are"
+            " looked through for duplicates"
+        )
+
+    def text_of(document: Document) -> str:
+        return services.catalog.text(library, document.doc_id).text
+
+    found = duplicates(services.catalog.every_document(library), text_of)
+    return DuplicateList(groups=list(found))
 
 
 @papers_router.api_route(

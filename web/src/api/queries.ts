@@ -11,6 +11,7 @@ import type {
   DocumentPage,
   DocumentRecord,
   DocumentText,
+  DuplicateList,
   EvaluationList,
   EvaluationReport,
   Health,
@@ -78,6 +79,15 @@ export function documents(libraries: readonly Library[], q: string, tag: readonl
 }
 
 /** Tags with the number of documents that have them. */
+/** Groups of documents of a library that are alike; not asked again while a page is open but after a change. */
+export function duplicates(library: Library) {
+  return queryOptions({
+    queryKey: ["documents", "duplicates", library],
+    queryFn: ({ signal }) => get<DuplicateList>("api/v1/duplicates", { library }, signal),
+    retry: false,
+  });
+}
+
 export const tags = queryOptions({
   queryKey: ["tags"],
   queryFn: ({ signal }) => get<TagList>("api/v1/tags", {}, signal),

@@ -15,9 +15,9 @@ export function marksOf(answer: AnswerRecord): { source: SourceRecord; marks: Ma
     for (const { n, start, end, support } of sentence.citations) {
       const source = answer.sources.find((one) => one.n === n);
       if (source === undefined || source.page === null) continue;
-      const { marks } = found.get(source.doc_id) ?? { marks: [] };
-      found.set(source.doc_id, { source: found.get(source.doc_id)?.source ?? source, marks });
-      if (!marks.some((one) => one.start === start && one.end === end)) marks.push({ start, end, note: `${sentence.text.trim()}\n${citationWords(support)}` });
+      const of = found.get(source.doc_id) ?? { source, marks: [] };
+      found.set(source.doc_id, of);
+      if (!of.marks.some((one) => one.start === start && one.end === end)) of.marks.push({ start, end, note: `${sentence.text.trim()}\n${citationWords(support)}` });
     }
   }
   return [...found.values()];

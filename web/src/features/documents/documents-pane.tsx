@@ -15,6 +15,7 @@ import { same, type ScopedDocument, uploadLibrary, useWorkspace } from "@/hooks/
 import { samplesIn } from "@/lib/first-steps";
 import { count, LIBRARY_NAMES } from "@/lib/format";
 import { t, tx } from "@/lib/language";
+import { DuplicatesLine } from "./duplicates";
 import { EditDialog } from "./edit-dialog";
 import { LinkForm } from "./link-form";
 import { DocumentList } from "./document-list";
@@ -100,6 +101,7 @@ export function DocumentsPane({ onPickFiles, onPickFolder }: { onPickFiles: () =
       </div>
       <UploadList />
       <SamplesLine samples={samplesIn(all.data?.libraries ?? [])} />
+      {workspace.library !== "all" && total(workspace.library) > 1 && <DuplicatesLine library={workspace.library} onDelete={deletion.remove} />}
       <UndoBanners title={deletion.undoable === null ? null : (deletion.undoable.length === 1 ? deletion.undoable[0]?.title : t("{n} documents", { n: deletion.undoable.length })) ?? null} error={deletion.error} onUndo={deletion.undo} onDismiss={deletion.dismiss} />
       <MoveBanner moving={moving} />
       <DocumentList key={workspace.library} libraries={shown} query={rested} types={types} total={listedTotal} onSummarise={summarise} onDelete={deletion.remove} onEdit={setEdited} onMove={moving.mutate} />
