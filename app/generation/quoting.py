@@ -80,6 +80,10 @@ class ExtractiveModel:
     words_only: Weighing
     answer_from: float
     """Least probability that the quote is right for anything to be quoted."""
+    read: Floats
+    """Of `READ`; the last entry is the bias."""
+    read_from: float
+    """The same where the reader has read."""
 
     @staticmethod
     def load(path: Path | None = None) -> ExtractiveModel:
@@ -90,12 +94,50 @@ class ExtractiveModel:
         """
         source = path or Path(__file__).with_name("extractive.json")
         data = json.loads(source.read_text(encoding="utf-8"))
-        made_for = (tuple(data["features"]), tuple(data["sufficiency_features"]))
-        if made_for != (FEATURES, SUFFICIENCY):
+        made_for = tuple(
+            tuple(data[name]) for name in ("features", "sufficiency_features", "read_features")
+        )
+        if made_for != (FEATURES, SUFFICIENCY, READ):
             raise ValueError(f"{source.name} was made for other features; run: {data['command']}")
         return ExtractiveModel(
-            Weighing.of(data, ""), Weighing.of(data, "_words_only"), float(data["answer_from"])
+            Weighing.of(data, ""),
+            Weighing.of(data, "_words_only"),
+            float(data["answer_from"]),
+            np.asarray(data["read"], dtype=np.float64),
+            float(data["read_from"]),
         )
+
+    def decided(self, reading: Reading) -> tuple[float, bool]:
+        """Return how probably a reading's sentences answer, and whether that is enough."""
+        if reading.row is None:
+            return reading.by_words, reading.by_words >= self.answer_from
+        sure = probability(reading.row, self.read)
+        return sure, sure >= self.read_from
+
+
+READ = (
+    "by_words",  # log-odds of `Reading.by_words`
+    "lead",  # logit of the sentence that leads
+    "best",  # the highest logit of any
+    "is_row",  # a table's row leads
+)
+"""Entries of `Reading.row`, in order."""
+_LEAST_ODDS = 1e-4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reading:
+    """What a question finds in its evidence, before it is decided whether that answers it."""
+
+    chosen: tuple[Candidate, ...]
+    """Sentences to quote."""
+    ranked: tuple[Candidate, ...]
+    """Every quotable sentence, best first."""
+    by_words: float
+    """Probability that what words and vectors choose answers."""
+    lead: Candidate
+    row: Floats | None
+    """Of `READ`; None where no reader read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +196,11 @@ class ExtractiveGenerator:
         return "extractive"
 
     @property
+    def reads(self) -> bool:
+        """Return whether a reader tells what answers, also of what a search would drop."""
+        return self._reader is not None
+
+    @property
     def context_tokens(self) -> int | None:
         """None: passages are read, not sent."""
         return None
@@ -183,60 +230,77 @@ class ExtractiveGenerator:
         The room is that of the question unless it is given.
         """
         usable = [item for item in evidence if not item.hit.fallback]
-        found = candidates(usable, question)
-        if not found:
+        reading = self.read(question, usable, room)
+        if reading is None:
             return Selection((), 0.0)
-        question, model = by_title(question, evidence), self._model
+        sufficiency, answers = self._model.decided(reading)
+        if not answers:
+            return Selection((), sufficiency)
+        passages = [item.hit.passage for item in usable]
+        if self._encoder and not speaks_of_it(question, reading.lead, passages, self._encoder):
+            return Selection((), sufficiency / 2)
+        return Selection(reading.chosen, sufficiency, reading.ranked)
+
+    def read(
+        self, question: str, evidence: Sequence[Evidence], room: AnswerRoom | None = None
+    ) -> Reading | None:
+        """Return what a question finds in all of the evidence; None where nothing can be quoted."""
+        found = candidates(evidence, question)
+        if not found:
+            return None
+        question, room = by_title(question, evidence), room or room_for(question)
         weights = candidate_weights(found)
         vectors = sentence_vectors(question, found, weights, self._encoder)
         rows = feature_rows(question, found, weights, vectors)
-        weighing = model.with_vectors if vectors else model.words_only
+        weighing = self._model.with_vectors if vectors else self._model.words_only
         scores: Floats = rows @ weighing.ranking
-        room = room or room_for(question)
-        likeliest = choose(question, found, scores, room)
-        if not likeliest:
-            return Selection((), 0.0)
-        # whether there is an answer is told by words and vectors, which one is by the reader
-        sufficiency = weighing.probability(question, found, rows, scores, likeliest, vectors)
-        if sufficiency < model.answer_from:
-            return Selection((), sufficiency)
-        lead = found[lead_of(found, scores, likeliest)]
-        passages = [item.hit.passage for item in usable]
-        if self._encoder and not speaks_of_it(question, lead, passages, self._encoder):
-            return Selection((), min(sufficiency, model.answer_from / 2))
-        scores = self._read(question, found, scores)
+        chosen = choose(question, found, scores, room)
+        if not chosen:
+            return None
+        by_words = weighing.probability(question, found, rows, scores, chosen, vectors)
+        lead, row = lead_of(found, scores, chosen), None
+        if logits := self._logits(question, found, scores):
+            scores = _with(logits, scores)
+            chosen = choose(question, found, scores, room)
+            lead = lead_of(found, scores, chosen)
+            least = min(logits.values())
+            odds = math.log(max(by_words, _LEAST_ODDS) / max(1 - by_words, _LEAST_ODDS))
+            told = odds, logits.get(lead, least), max(logits.values()), float(found[lead].row)
+            row = np.asarray(told, dtype=np.float64)
         order = np.argsort(-scores, kind="stable")
-        ranked = tuple(found[row] for row in order if quotable(found[row]))
-        return Selection(choose(question, found, scores, room), sufficiency, ranked)
+        ranked = tuple(found[at] for at in order if quotable(found[at]))
+        return Reading(chosen, ranked, by_words, found[lead], row)
 
     def nearest(self, question: str, evidence: Sequence[Evidence]) -> tuple[Candidate, ...]:
         """Return at most three sentences, rows or items that come nearest, best first."""
-        found = candidates(evidence, question)
-        question = by_title(question, evidence)
-        weights = candidate_weights(found)
-        vectors = sentence_vectors(question, found, weights, self._encoder)
-        weighing = self._model.with_vectors if vectors else self._model.words_only
-        rows = feature_rows(question, found, weights, vectors)
-        scores = self._read(question, found, rows @ weighing.ranking)
+        reading = self.read(question, evidence)
         chosen: dict[str, Candidate] = {}
-        for row in np.argsort(-scores, kind="stable"):
-            if quotable(found[row]) and len(chosen) < MOST_NEAREST:
-                chosen.setdefault(found[row].text, found[row])
+        for one in reading.ranked if reading else ():
+            if len(chosen) < MOST_NEAREST:
+                chosen.setdefault(one.text, one)
         return tuple(chosen.values())
 
-    def _read(self, question: str, found: Sequence[Candidate], scores: Floats) -> Floats:
-        """Return the scores with what the reader says of the likeliest; others stay behind them.
+    def _logits(
+        self, question: str, found: Sequence[Candidate], scores: Floats
+    ) -> dict[int, float]:
+        """Return what the reader says of the likeliest candidates, by place; empty without one.
 
         A unit is read behind its title and what it belongs to, so that "it" has something to mean.
         """
         order = np.argsort(-scores, kind="stable")
         rows = [int(row) for row in order if quotable(found[row])][:MOST_READ]
-        if self._reader is None or len(rows) <= 1:
-            return scores
-        logits = self._reader.answers(question, [in_place(found[row]) for row in rows])
-        read = scores + _READER_WEIGHT * min(logits)
-        read[rows] = scores[rows] + _READER_WEIGHT * np.asarray(logits)
-        return read
+        if self._reader is None or not rows:
+            return {}
+        said = self._reader.answers(question, [in_place(found[row]) for row in rows])
+        return dict(zip(rows, map(float, said), strict=True))
+
+
+def _with(logits: Mapping[int, float], scores: Floats) -> Floats:
+    """Return the scores with what the reader says; what it has not read stays behind."""
+    read = scores + _READER_WEIGHT * min(logits.values())
+    for row, logit in logits.items():
+        read[row] = scores[row] + _READER_WEIGHT * logit
+    return read
 
 
 def probability(row: Floats, weights: Floats) -> float:
