@@ -197,7 +197,7 @@ def longest_run(first: Sequence[str], second: Sequence[str]) -> int:
 
 # Compare a claim with passages, and say what they make of it.
 
-SUPPORTED_FROM = 0.6
+SUPPORTED_FROM = 0.65
 """Least probability with which a window states a claim that is `supported`
 (evaluation/reports/two_rates.md)."""
 UNREAD = 0.44
