@@ -1,4 +1,4 @@
-"""A reader orders what words and vectors chose; whether there is an answer they say alone."""
+"""A reader orders what words and vectors chose, and with them says whether there is an answer."""
 
 from __future__ import annotations
 
@@ -42,9 +42,12 @@ def test_the_reader_chooses_the_sentence_that_leads() -> None:
     assert all(unit.startswith("Lighthouse: ") for unit in reader.read)
 
 
-def test_the_reader_answers_nothing_that_words_and_vectors_refuse() -> None:
+def test_a_sure_reader_answers_what_words_refuse_and_an_unsure_one_nothing() -> None:
     found, off_topic = evidence(LAMP), "Which bank financed the railway through the gorge?"
-    assert ExtractiveGenerator(None, Prefers("keeper")).select(off_topic, found).chosen == ()
+    assert ExtractiveGenerator().select(off_topic, found).chosen == ()
+    assert ExtractiveGenerator(None, Prefers("nowhere")).select(off_topic, found).chosen == ()
+    sure = ExtractiveGenerator(None, Prefers("keeper")).select(off_topic, found)
+    assert sure.chosen[0].text == "The keeper of the lamp lives in the tower."
     near = ExtractiveGenerator(None, Prefers("keeper")).nearest(off_topic, found)
     assert near[0].text == "The keeper of the lamp lives in the tower."
     assert len(near) == 3
