@@ -343,9 +343,6 @@ class Research:
         usable = [item for item in found.evidence if not item.hit.fallback]
         room = SUMMARY if found.asked.question.mode == "summary" else None
         selection, unanswered = self._selection(found, usable, room)
-        if not selection.chosen and self._looks_again(found.asked):
-            found, selection = self._second_look(found, selection, room)
-            usable = [item for item in found.evidence if not item.hit.fallback]
         quote = quote_of(self.grounder, found.query, selection, usable, leads=leads)
         if unanswered:
             said = f"nothing that was found answers {', '.join(map(repr, unanswered))}"
@@ -355,35 +352,6 @@ class Research:
         )
         modes = EngineModes(Targets(self.catalog), self.answer_writer.extractive)
         return modes.shaped(quoted, leads=leads) or quoted
-
-    def _looks_again(self, asked: Asked) -> bool:
-        """Return whether passages that the cutoff dropped may be read: not where a user set it."""
-        return self.answer_writer.extractive.reads and not self._cutoff_decides(asked)
-
-    def _second_look(
-        self, found: Found, before: Selection, room: AnswerRoom | None
-    ) -> tuple[Found, Selection]:
-        """Return what ten passages give, cutoff or not, with what is quoted of them as evidence."""
-        hits = found.search.weak(found.query, NEAREST_PASSAGES).hits
-        evidence = with_headings(self.catalog, numbered(hits, found.evidence))
-        select = self.answer_writer.extractive.select
-        selection = select(found.search.spelt(found.query), evidence, room)
-        if not selection.chosen:
-            return found, before
-        cited = {one.item.hit.passage.chunk.key: one.item.hit for one in selection.chosen}
-        sent = {item.hit.passage.chunk.key: item.hit for item in found.evidence}
-        every = numbered([*(sent | cited).values()], found.evidence)
-        by_key = {item.hit.passage.chunk.key: item for item in every}
-        chosen, ranked = (
-            tuple(
-                replace(one, item=by_key[one.item.hit.passage.chunk.key])
-                for one in some
-                if one.item.hit.passage.chunk.key in by_key
-            )
-            for some in (selection.chosen, selection.ranked)
-        )
-        found = replace(found, evidence=with_headings(self.catalog, every))
-        return found, Selection(chosen, selection.sufficiency, ranked)
 
     def _selection(
         self, found: Found, evidence: Sequence[Evidence], room: AnswerRoom | None

@@ -196,11 +196,6 @@ class ExtractiveGenerator:
         return "extractive"
 
     @property
-    def reads(self) -> bool:
-        """Return whether a reader tells what answers, also of what a search would drop."""
-        return self._reader is not None
-
-    @property
     def context_tokens(self) -> int | None:
         """None: passages are read, not sent."""
         return None

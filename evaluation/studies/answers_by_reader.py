@@ -272,9 +272,9 @@ def main() -> None:
     remarks = [
         "Each collection is judged by weights fitted without it; `everyday` and `mtragun` are in no"
         " fit. The threshold is the least with no more wrong answers and no fewer refusals of the"
-        " unanswerable than before: chosen on all of these but `everyday`. After: ten passages"
-        " at once; the product reads those that pass the cutoff first, and the ten only where these"
-        " do not answer, which is better on tables. Shares with 95 % intervals."
+        " unanswerable than before: chosen on all of these but `everyday`. After: the ten best"
+        " passages, cutoff or not; the product reads those that pass the cutoff, which is better on"
+        " tables (decision 0271). Shares with 95 % intervals."
     ]
     write(
         "answers_by_reader", "Answers with the reader", remarks, [], figures, COMMAND, tables=lines

@@ -13,7 +13,7 @@ from app.answer.search import LibrarySearcher
 from app.answer.service import RAGService
 from app.answer.writing import AnswerWriter
 from app.core.cancel import CancelToken
-from app.core.ports import Embedder, Reader
+from app.core.ports import Embedder
 from app.core.trace import Trace
 from app.core.types import (
     Answer,
@@ -89,8 +89,6 @@ class Bench:
     """Said at every search."""
     store: IndexStore | None = None
     """That of the passages, unless a test brings one that it writes to."""
-    reader: Reader | None = None
-    """Reads the likeliest sentences, if given."""
     fallback: bool = True
     """Whether the nearest passages are returned where none is near enough."""
     database: Database = field(init=False)
@@ -125,7 +123,7 @@ class Bench:
                 store.catalog,
                 self.searcher_for,
                 AnswerWriter(
-                    ExtractiveGenerator(reader=self.reader),
+                    ExtractiveGenerator(),
                     PromptLibrary.load(self.generation.prompts_dir),
                     TokenCalibrator(),
                     self.generation,
