@@ -137,4 +137,5 @@ def test_references_of_a_draft_are_looked_up(empty: DocuMind, open_page: OpenPag
     expect(rows.nth(0)).to_contain_text("found")
     expect(rows.nth(1)).to_contain_text("not in the library")
     rows.nth(0).get_by_role("button").click()
-    expect(page.get_by_role("region", name="Document")).to_contain_text("6 August 1966")
+    reader = page.get_by_role("region", name="Text of the document")
+    expect(reader).to_contain_text("6 August 1966")
