@@ -118,7 +118,8 @@ class CheckService:
         has_papers = bool(entries) and Library.PAPERS in libraries(scope)
         references = look_up(entries, self._documents(Library.PAPERS)) if has_papers else ()
         claims = _claims_of(text, entries)
-        cites = {start: cited_in(text[start:end], entries) for start, end, _ in claim_spans(text)}
+        listed = entries if references else ()
+        cites = {start: cited_in(text[start:end], listed) for start, end, _ in claim_spans(text)}
         verdicts: dict[int, tuple[Verdict, list[Finding]]] = {}
         for doc_ids, group in _by_documents(claims, cites, references).items():
             found = self._verdicts(group, "search", self._library_sources("papers", doc_ids))
@@ -217,7 +218,7 @@ def _by_documents(
     """Return the claims that cite documents of the library, by these."""
     groups: dict[tuple[str, ...], dict[int, Claim]] = {}
     for start, claim in claims.items():
-        found = [references[at].doc_id for at in cites[start]] if references else []
+        found = [references[at].doc_id for at in cites[start]]
         if doc_ids := tuple(sorted({doc_id for doc_id in found if doc_id is not None})):
             groups.setdefault(doc_ids, {})[start] = claim
     return groups

@@ -107,12 +107,11 @@ class ExtractiveModel:
             float(data["read_from"]),
         )
 
-    def decided(self, reading: Reading) -> tuple[float, bool]:
-        """Return how probably a reading's sentences answer, and whether that is enough."""
+    def decided(self, reading: Reading) -> tuple[float, float]:
+        """Return how probably a reading's sentences answer, and from where on that is enough."""
         if reading.row is None:
-            return reading.by_words, reading.by_words >= self.answer_from
-        sure = probability(reading.row, self.read)
-        return sure, sure >= self.read_from
+            return reading.by_words, self.answer_from
+        return probability(reading.row, self.read), self.read_from
 
 
 READ = (
@@ -228,12 +227,12 @@ class ExtractiveGenerator:
         reading = self.read(question, usable, room)
         if reading is None:
             return Selection((), 0.0)
-        sufficiency, answers = self._model.decided(reading)
-        if not answers:
+        sufficiency, enough = self._model.decided(reading)
+        if sufficiency < enough:
             return Selection((), sufficiency)
         passages = [item.hit.passage for item in usable]
         if self._encoder and not speaks_of_it(question, reading.lead, passages, self._encoder):
-            return Selection((), sufficiency / 2)
+            return Selection((), min(sufficiency, enough / 2))
         return Selection(reading.chosen, sufficiency, reading.ranked)
 
     def read(

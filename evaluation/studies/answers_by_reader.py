@@ -11,7 +11,6 @@ app/generation/extractive.json. Writes evaluation/reports/answers_by_reader.{md,
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,14 +19,13 @@ from pathlib import Path
 import numpy as np
 
 from app.core.types import Evidence, Filters
-from app.evaluation.collections import TestQuestion, from_documents
 from app.evaluation.workshop import Bench
 from app.generation.quote_features import Floats
 from app.generation.quoting import READ, ExtractiveGenerator, ExtractiveModel, Reading, probability
 from app.models.minilm import MiniLmEmbedder
 from app.models.reader import MiniLmReader
 from evaluation.lib.fits import area_under_curve, logistic
-from evaluation.lib.reports import COLLECTIONS, ROOT, SEED, options, say, share, table, write
+from evaluation.lib.reports import COLLECTIONS, SEED, options, say, share, table, write
 from evaluation.lib.workbench import indexed
 from evaluation.studies.extractive import (
     ABSENT_TABLES,
@@ -46,10 +44,9 @@ from evaluation.studies.extractive import (
     squad,
     tables,
 )
+from evaluation.studies.reader import PASSAGES, everyday
 
 COMMAND = "python -m evaluation.studies.answers_by_reader --write"
-PASSAGES = 10
-EVERYDAY = ROOT / "evaluation" / "everyday"
 SHARES: Mapping[str, float] = {
     "squad": 2.0,
     "squad unanswerable": 0.44,
@@ -94,20 +91,6 @@ class Outcome:
 
 
 Outcomes = Mapping[str, Sequence[Outcome]]
-
-
-def everyday() -> Asked:
-    """Return questions about short documents in words that these do not have; ten have no answer."""
-    rows = json.loads((EVERYDAY / "questions.json").read_text("utf-8"))
-    asked = (
-        Asking(
-            TestQuestion(row["id"], row["question"], line=at, answerable=not row["absent"]),
-            patterns=tuple(row["answers"]),
-            need=len(row["answers"]),
-        )
-        for at, row in enumerate(rows)
-    )
-    return Asked(replace(from_documents(EVERYDAY), name="everyday"), tuple(asked))
 
 
 def homes(data: Path, most: int) -> Iterator[tuple[Asked, ...]]:

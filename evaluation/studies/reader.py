@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from app.core.types import Evidence
@@ -30,27 +31,32 @@ PASSAGES = 10
 
 
 def everyday() -> Asked:
-    """Return the questions that the everyday documents answer, each with what an answer holds."""
+    """Return questions about short documents in words that these do not have; some have no answer."""
     rows = json.loads((EVERYDAY / "questions.json").read_text("utf-8"))
     asked = (
         Asking(
-            TestQuestion(row["id"], row["question"], line=at),
+            TestQuestion(row["id"], row["question"], line=at, answerable=not row["absent"]),
             patterns=tuple(row["answers"]),
             need=len(row["answers"]),
         )
         for at, row in enumerate(rows)
-        if not row["absent"]
     )
-    return Asked(from_documents(EVERYDAY), tuple(asked))
+    return Asked(replace(from_documents(EVERYDAY), name="everyday"), tuple(asked))
+
+
+def answerable(asked: Asked) -> Asked:
+    """Return a set without the questions that have no answer."""
+    return replace(
+        asked, questions=tuple(one for one in asked.questions if one.question.answerable)
+    )
 
 
 def sets(data: Path, most: int) -> Iterator[Asked]:
     """Yield the sets, those with answers."""
-    yield everyday()
+    yield answerable(everyday())
     yield squad(data, most)[0]
-    found = clapnq(data)
-    answerable = [one for one in found.questions if one.question.answerable]
-    yield Asked(found.collection, tuple(answerable[:most]))
+    found = answerable(clapnq(data))
+    yield replace(found, questions=found.questions[:most])
 
 
 def evidence_of(bench: Bench, asked: Sequence[Asking]) -> list[tuple[Evidence, ...]]:

@@ -169,6 +169,9 @@ def test_a_sentence_is_held_against_the_document_that_it_cites_first(shop: Site)
     assert verdicts == [("contradicted", [0]), ("supported", [1]), ("supported", [])]
     assert {one["verdict"] for one in body["sentences"][3:]} == {"no_claim"}
     assert [one["state"] for one in body["references"]] == ["found", "found", "not_there"]
+    elsewhere = _checked(shop, text=draft, library="public")
+    assert elsewhere["references"] == []
+    assert not any(one["cites"] for one in elsewhere["sentences"])
     report = shop.client.post("/api/v1/check/report", json=body).text
     assert "**not in the library**: Fords, 1950." in report.replace("\\", "")
 

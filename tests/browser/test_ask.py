@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import cast
 
 import pypdfium2
+import pypdfium2.raw as pdfium
 import requests
 from playwright.sync_api import FilePayload, Locator, Page, expect
 
@@ -241,6 +242,19 @@ def test_a_refusal_shows_the_places_that_come_nearest_and_opens_their_words(
     page.get_by_role("menuitem", name="As Markdown, with sources").click()
     expect(said.get_by_role("status").filter(has_text="Copied")).to_be_visible()
     assert "pickers for three weeks" not in page.evaluate("navigator.clipboard.readText()")
+
+
+def test_the_cited_pdf_is_had_with_its_citations_marked(
+    filled: DocuMind, open_page: OpenPage, tmp_path: Path
+) -> None:
+    page = open_page(filled)
+    ask(page, LENS)
+    page.get_by_role("article", name=LENS).get_by_role("button", name="Copy answer").click()
+    with page.expect_download() as kept:
+        page.get_by_role("menuitem", name="PDF with its citations marked").first.click()
+    kept.value.save_as(tmp_path / "marked.pdf")
+    with pypdfium2.PdfDocument(tmp_path / "marked.pdf") as copy:
+        assert sum(pdfium.FPDFPage_GetAnnotCount(one) for one in copy) >= 1
 
 
 def test_files_that_are_added_are_shown(filled: DocuMind, open_page: OpenPage) -> None:
