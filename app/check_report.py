@@ -150,12 +150,15 @@ def _state(reference: Json) -> str:
 
 
 def _verdict(sentence: Json, report: Json) -> str:
-    """Return the verdict, and the model's next to it where one was asked."""
-    own = SAID[str(sentence["verdict"])]
+    """Return the verdict, and next to it the model's and, where that decided, the reader's."""
+    said = SAID[str(sentence["verdict"])]
     if report.get("judge") is None or sentence["verdict"] == "no_claim":
-        return own
+        return said
     judged = sentence.get("judged")
-    return f"{own} ({report['judge']}: {_JUDGED[str(judged)] if judged else 'no clear reply'})"
+    beside = f"{report['judge']}: {_JUDGED[str(judged)] if judged else 'no clear reply'}"
+    if report.get("check_by", "reader") != "reader":
+        beside += f"; the reader: {SAID[str(sentence['by_reader'])]}"
+    return f"{said} ({beside})"
 
 
 def _places(sentence: Json) -> list[tuple[Json, str]]:
@@ -175,7 +178,8 @@ def _counts(report: Json) -> str:
 def _failed(report: Json) -> str:
     """Return why the model was asked no further; empty where it did not fail."""
     reason = report.get("judge_failed")
-    return " ".join(f"{report['judge']} failed: {reason}".split()) if reason else ""
+    who = f"{report['judge']} failed" if report.get("judge") else "the reader decided"
+    return " ".join(f"{who}: {reason}".split()) if reason else ""
 
 
 def _where(place: Json) -> str:

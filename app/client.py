@@ -397,9 +397,10 @@ class DocuMindClient(Connection):
         library: str | None = None,
         against: str | None = None,
         judge: str | None = None,
+        check_by: str | None = None,
     ) -> Json:
         """Return the verdict of every sentence of a text (a CheckReport)."""
-        given = {"library": library, "against": against, "judge": judge}
+        given = {"library": library, "against": against, "judge": judge, "check_by": check_by}
         return self.post(
             "/api/v1/check",
             {"text": text, **{name: value for name, value in given.items() if value is not None}},

@@ -17,6 +17,7 @@ from app.answer.options import AnswerOptions, MannerOptions
 from app.core.errors import ExtraMissing, InvalidInput
 from app.core.ids import default_data_dir, is_loopback
 from app.core.types import (
+    CheckBy,
     DefaultLibrary,
     EmbeddedModel,
     EmbeddedStore,
@@ -254,8 +255,10 @@ class Settings(BaseSettings):
         ge=0,
         le=1,
     )
-    enable_fallback_retrieval: bool = knob(
-        _RETRIEVAL.enable_fallback, "hand a model the nearest passages when none passes the cutoff"
+    enable_fallback_retrieval: bool | None = knob(
+        _RETRIEVAL.enable_fallback,
+        "hand a model the nearest passages when none passes the cutoff; empty: to models from 3"
+        " billion parameters on, and hosted ones",
     )
     fallback_top_n: int = knob(_RETRIEVAL.fallback_top_n, "passages of the fallback", ge=1)
     fusion: Fusion = knob(_RETRIEVAL.fusion, "relative_score, rrf, dense or lexical")
@@ -354,6 +357,11 @@ class Settings(BaseSettings):
         _ANSWER.strict,
         "show no sentence of a model that the check does not call supported; a request can ask"
         " for it too",
+    )
+    check_by: CheckBy = knob(
+        _ANSWER.check_by,
+        "who decides whether a sentence is supported: reader, model (a chat model, asked yes"
+        " or no), or both (it is where both say so); `documind models test` rates a model at it",
     )
     refusal_language: Literal["en", "question"] = knob(
         _ANSWER.refusal_language,

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import re
-import secrets
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from typing import get_args
 
-from app.answer.models import ModelSelector
 from app.answer.references import Entry, cited_in, entries_of, look_up, without_citations
 from app.answer.search import SearcherFor, libraries
-from app.core.cancel import CancelToken
-from app.core.errors import InvalidInput, ModelNotInstalled, ProviderError
-from app.core.ports import Generator, Reader
+from app.core.ports import Reader
 from app.core.trace import Trace
 from app.core.types import (
     CheckCounts,
@@ -31,12 +24,10 @@ from app.core.types import (
     Passage,
     Reference,
     Scope,
-    SecondVerdict,
     Verdict,
 )
 from app.generation.citations import claim_spans, plain_claim
 from app.generation.grounding import PromptEcho
-from app.generation.prompts import PromptLibrary
 from app.generation.reading import Claim, ReadPassage, read_passage
 from app.generation.support import Comparison, Examination, Origin, verdict_of
 from app.retrieval.legs import merge
@@ -232,86 +223,7 @@ def _report(
     for start, end, _ in claim_spans(text):
         verdict, findings = verdicts.get(start, nothing)
         support = findings[0].support if findings else 0.0
-        told = text[start:end], start, end, verdict, support, tuple(findings), None, None
+        told = text[start:end], start, end, verdict, support, tuple(findings), None, verdict, None
         sentences.append(CheckedSentence(*told, tuple((cites or {}).get(start, ()))))
-    counts = Counter(one.verdict for one in sentences)
-    by_verdict = CheckCounts(**{verdict: counts[verdict] for verdict in get_args(Verdict)})
-    return CheckReport(tuple(sentences), by_verdict, None, None, ())
-
-
-# Ask a model for its own verdict on the sentences of a checked text.
-
-MOST_JUDGED = 100
-"""Sentences per request: a model on a small host takes a second for each."""
-_WORDS: dict[str, SecondVerdict] = {"yes": "supported", "no": "not_supported"}
-_SAID = re.compile(r"\b(yes|no)\b", re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True)
-class SecondOpinion:
-    """Puts a model's verdict next to that of the check; never changes the check's own."""
-
-    models: ModelSelector
-    prompts: PromptLibrary
-
-    def on(self, report: CheckReport, model: str, cancel: CancelToken) -> CheckReport:
-        """Return a report in which each sentence with a place has the model's verdict.
-
-        A sentence without a place is `not_supported` unasked: there is nothing to judge it by. The
-        verdict is None where the model's reply names none. A model that fails is asked no further:
-        what it said before stays, and the report has the reason.
-
-        Args:
-            report: What the check found.
-            model: The model's name.
-            cancel: Ends the calls.
-
-        Raises:
-            InvalidInput: No model answers here, or more than MOST_JUDGED sentences would be asked.
-            ModelNotInstalled: The host does not have the model.
-        """
-        choice = self.models.select(model)
-        if choice.model is None:
-            raise InvalidInput(f"no model can judge: {choice.reason or 'no model host answers'}")
-        asked = [one for one in report.sentences if one.citations]
-        if len(asked) > MOST_JUDGED:
-            raise InvalidInput(
-                f"a model judges at most {MOST_JUDGED} sentences at a time, not {len(asked)};"
-                " check the text in parts"
-            )
-        judged, failed = list(report.sentences), None
-        try:
-            for at, one in enumerate(judged):
-                judged[at] = self._sentence(one, choice.model, cancel)
-        except ModelNotInstalled:
-            raise
-        except ProviderError as error:
-            failed = error.message
-        return replace(
-            report, sentences=tuple(judged), judge=choice.model.name, judge_failed=failed
-        )
-
-    def _sentence(
-        self, one: CheckedSentence, model: Generator, cancel: CancelToken
-    ) -> CheckedSentence:
-        if one.verdict == "no_claim":
-            return one
-        if not one.citations:
-            return replace(one, judged="not_supported")
-        cancel.raise_if_cancelled()
-        return replace(one, judged=read_verdict(self._reply(one, model, cancel)))
-
-    def _reply(self, one: CheckedSentence, model: Generator, cancel: CancelToken) -> str:
-        fence = secrets.token_hex(8)  # a quote cannot close a fence that it cannot guess
-        quotes = dict.fromkeys(finding.quote for finding in one.citations)
-        context = "\n\n".join(f"<passage-{fence}>\n{quote}\n</passage-{fence}>" for quote in quotes)
-        prompt = self.prompts.task(
-            "judge_claim", context=context, fence=fence, claim=plain_claim(one.text)
-        )
-        return "".join(token.text for token in model.stream(prompt, cancel))
-
-
-def read_verdict(reply: str) -> SecondVerdict | None:
-    """Return what the first yes or no of a model's reply says, or None."""
-    said = _SAID.search(reply)
-    return _WORDS[said.group(1).lower()] if said else None
+    counts = CheckCounts.of(one.verdict for one in sentences)
+    return CheckReport(tuple(sentences), counts, "reader", None, None, ())

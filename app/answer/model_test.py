@@ -9,14 +9,17 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Generator as Steps
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import Literal
+from typing import Literal, TypeVar
 
+from app.answer.checking import CheckService
+from app.answer.judging import STATES_FROM, states
 from app.answer.models import Manner, ModelCalls, ModelChoice, ModelSelector, ModelSpeeds, manner
 from app.answer.options import MannerOptions
 from app.answer.writing import (
@@ -86,6 +89,25 @@ def exam_questions() -> tuple[ExamQuestion, ...]:
             tuple(row["expected"]),
         )
         for row in data["questions"]
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ExamClaim:
+    """A sentence about a passage, in other words than it has."""
+
+    text: str
+    passage: str
+    stated: bool
+    """The passage states it; else it says otherwise, or nothing of it."""
+
+
+def exam_claims() -> tuple[ExamClaim, ...]:
+    """Return the 40 built-in claims, half of them true."""
+    data = json.loads(_FILE.read_text(encoding="utf-8"))
+    texts = {row["name"]: row["text"] for row in data["passages"]}
+    return tuple(
+        ExamClaim(row["text"], texts[row["passage"]], row["stated"]) for row in data["claims"]
     )
 
 
@@ -175,6 +197,39 @@ class Counts:
     whole_s: float
 
 
+CheckedBy = Literal["model", "reader"]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRates:
+    """What a judge says of the built-in claims: two rates that only together mean something."""
+
+    __pydantic_config__ = AS_JSON
+    true: int
+    """Claims that their passage states, in other words."""
+    false: int
+    true_supported: int
+    false_supported: int
+    seconds: float
+    """For one claim, in the mean."""
+
+    @property
+    def line(self) -> str:
+        passed = f"{self.false_supported} of {self.false} false sentences pass"
+        return (
+            f"lets {passed} and keeps {self.true_supported} of {self.true} true ones,"
+            f" {self.seconds:.2f} s a sentence"
+        )
+
+
+def rates(claims: Sequence[ExamClaim], said: Sequence[bool], seconds: float) -> CheckRates:
+    """Return the rates of a judge that said of each claim whether it is stated."""
+    true = [yes for claim, yes in zip(claims, said, strict=True) if claim.stated]
+    false = [yes for claim, yes in zip(claims, said, strict=True) if not claim.stated]
+    each = round(seconds / max(1, len(claims)), 2)
+    return CheckRates(len(true), len(false), sum(true), sum(false), each)
+
+
 @dataclass(frozen=True, slots=True)
 class TestReport:
     """The findings of one model's test."""
@@ -193,6 +248,8 @@ class TestReport:
     """Evidence to hand over at most from now on."""
     budget_s: float | None
     """Seconds that this host takes to read it; the first word comes after that."""
+    checks: Mapping[CheckedBy, CheckRates] = field(default_factory=dict)
+    """The model as the judge of claims, and the reader on the same ones."""
 
 
 def counted(replies: Sequence[ModelReply]) -> Counts:
@@ -230,9 +287,14 @@ def findings_of(report: TestReport, at: str) -> ModelFindings:
     as_good = report.prompts[taken].right >= report.quotes_right
     line = f"{_line(report, taken)}; quotes alone {report.quotes_right} of {report.questions}"
     then = "its answers stand alone" if as_good else "its words stand below the quotes"
-    return ModelFindings(
-        taken, EVIDENCE[taken], as_good, f"{line}; {then}", at, json.dumps(asdict(report))
-    )
+    judges = [f"as a check {by} {one.line}" for by, one in _judges(report)]
+    advice = "; ".join([line, then, *judges])
+    return ModelFindings(taken, EVIDENCE[taken], as_good, advice, at, json.dumps(asdict(report)))
+
+
+def _judges(report: TestReport) -> Iterator[tuple[str, CheckRates]]:
+    names: Mapping[CheckedBy, str] = {"model": "it", "reader": "the reader"}
+    return ((name, report.checks[by]) for by, name in names.items() if by in report.checks)
 
 
 def right_share(findings: ModelFindings) -> float:
@@ -284,9 +346,10 @@ _ATTEMPTS = 5
 """Of one question, while its host breaks off."""
 _PAUSE_S = 1.0
 """Before the next attempt."""
+T = TypeVar("T")
 
-Watch = Callable[[Sequence[ModelReply], int], None]
-"""Told all replies so far and how many there will be; may raise Cancelled."""
+Watch = Callable[[Sequence[ModelReply], int, int], None]
+"""Told all replies so far, how much was asked, and of how much; may raise Cancelled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,6 +359,7 @@ class ModelTester:
     models: ModelSelector
     answer_writer: AnswerWriter
     grounder: Grounder
+    checker: CheckService
     speeds: ModelSpeeds
     store: ModelStore
     options: MannerOptions
@@ -323,7 +387,7 @@ class ModelTester:
         model: str | None,
         cancel: CancelToken,
         done: Sequence[ModelReply] = (),
-        watch: Watch = lambda _replies, _total: None,
+        watch: Watch = lambda _replies, _asked, _total: None,
     ) -> ModelFindings:
         """Ask every question with both prompts, keep what that finds, and return it.
 
@@ -343,14 +407,18 @@ class ModelTester:
         questions = self.questions or exam_questions()
         replies = list(done)
         asked = {(one.prompts, one.question) for one in replies}
-        total = len(questions) * len(EVIDENCE)
+        claims = exam_claims()
+        total = len(questions) * len(EVIDENCE) + len(claims)
         for prompts in EVIDENCE:
             for at, question in enumerate(questions):
                 if (prompts, at) not in asked:
                     replies.append(self._reply(choice, writer, prompts, at, question, cancel))
-                    watch(replies, total)
+                    watch(replies, len(replies), total)
+        checks = self._checks(
+            writer, claims, cancel, lambda at: watch(replies, len(replies) + at, total)
+        )
         found = findings_of(
-            self._report(choice, writer, questions, replies),
+            self._report(choice, writer, questions, replies, checks),
             datetime.now(UTC).isoformat(timespec="seconds"),
         )
         self.store.keep_findings(choice.profile.digest, writer.name, found)
@@ -401,14 +469,42 @@ class ModelTester:
             whole_s=whole_s,
         )
 
+    def _checks(
+        self,
+        writer: Generator,
+        claims: Sequence[ExamClaim],
+        cancel: CancelToken,
+        watch: Callable[[int], None],
+    ) -> dict[CheckedBy, CheckRates]:
+        """Ask model and reader of each claim whether its passage states it."""
+        said: dict[CheckedBy, list[bool]] = {"model": [], "reader": []}
+        seconds: dict[CheckedBy, float] = {"model": 0.0, "reader": 0.0}
+        for at, claim in enumerate(claims, 1):
+            for by, verdicts in said.items():
+                begun = time.perf_counter()
+                if by == "model":
+                    verdicts.append(self._judged(writer, claim, cancel))
+                else:
+                    checked = self.checker.against(claim.text, claim.passage)
+                    verdicts.append(checked.counts.supported > 0)
+                seconds[by] += time.perf_counter() - begun
+            watch(at)
+        return {by: rates(claims, said[by], seconds[by]) for by in said}
+
+    def _judged(self, writer: Generator, claim: ExamClaim, cancel: CancelToken) -> bool:
+        prompts = self.answer_writer.prompts
+        stream = partial(writer.stream, cancel=cancel)
+        yes = self._until_it_answers(
+            lambda: states(prompts, claim.text, [claim.passage], stream), cancel
+        )
+        return yes is not None and yes >= STATES_FROM
+
     def _written(
         self, choice: ModelChoice, writer: Generator, task: Assignment, cancel: CancelToken
     ) -> tuple[ModelText, int | None, float | None, float]:
-        """Return the model's text, tokens read, and seconds to first word and end.
+        """Return the model's text, tokens read, and seconds to first word and end."""
 
-        A host that breaks off is asked again: it may have been given something else to do.
-        """
-        for attempt in range(1, _ATTEMPTS + 1):
+        def asked() -> tuple[ModelText, int | None, float | None, float]:
             trace = Trace()
             calls = ModelCalls(
                 trace,
@@ -418,23 +514,24 @@ class ModelTester:
                 lambda name, usage: self.speeds.observe(choice.profile.host, name, usage),
             )
             begun = time.perf_counter()
+            written, first_word_s = _timed(write(self.answer_writer, task, writer, calls), begun)
+            planned = trace.context.planned if trace.context else None
+            tokens = calls.usage.prompt_tokens or planned
+            return written, tokens, first_word_s, time.perf_counter() - begun
+
+        return self._until_it_answers(asked, cancel)
+
+    @staticmethod
+    def _until_it_answers(ask: Callable[[], T], cancel: CancelToken) -> T:
+        """Ask a host that breaks off again: it may have been given something else to do."""
+        for _ in range(_ATTEMPTS - 1):
             try:
-                written, first_word_s = _timed(
-                    write(self.answer_writer, task, writer, calls), begun
-                )
+                return ask()
             except ProviderError as error:
-                if not error.retryable or attempt == _ATTEMPTS:
+                if not error.retryable:
                     raise
-                cancel.wait(_PAUSE_S)
-            else:
-                planned = trace.context.planned if trace.context else None
-                return (
-                    written,
-                    calls.usage.prompt_tokens or planned,
-                    first_word_s,
-                    time.perf_counter() - begun,
-                )
-        raise AssertionError("the last attempt returns or raises")
+            cancel.wait(_PAUSE_S)
+        return ask()
 
     def _quoted(self, asked: ExamQuestion) -> tuple[Selection, Quote | None]:
         """Return what the engine quotes, without a model."""
@@ -453,6 +550,7 @@ class ModelTester:
         writer: Generator,
         questions: Sequence[ExamQuestion],
         replies: Sequence[ModelReply],
+        checks: Mapping[CheckedBy, CheckRates],
     ) -> TestReport:
         counts = {
             prompts: counted([one for one in replies if one.prompts == prompts])
@@ -476,6 +574,7 @@ class ModelTester:
             speed.writing if speed else None,
             budget_tokens=0,
             budget_s=None,
+            checks=checks,
         )
         found = findings_of(report, "")
         budget = manner(replace(choice.profile, findings=found), speed, self.options).budget_tokens

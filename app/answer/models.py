@@ -256,6 +256,9 @@ SMALL_PARAMETERS = 4e9
 evaluation/reports/models.md."""
 LEADING_PARAMETERS = 1.5e9
 """Below it a model speaks below the quotes until its test says better."""
+NEAREST_PARAMETERS = 3e9
+"""From it on, and hosted, a model reads the nearest passages where none passes the cutoff: one of
+half a billion makes answers up from them."""
 ASSUMED_TOKENS_S = 100.0
 """Reading speed of a host that was never measured: a model of 1.5 billion parameters on two
 cores."""

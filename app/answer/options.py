@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from app.core.types import EvidenceKind, PromptKind
+from app.core.types import CheckBy, EvidenceKind, PromptKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,5 +37,7 @@ class AnswerOptions:
     """Language of the sentence of an abstention."""
     strict: bool = False
     """Show no sentence of a model that is not supported, whatever a request says."""
+    check_by: CheckBy = "reader"
+    """Who decides whether a sentence is supported, where a chat model answers."""
     manner: MannerOptions = field(default_factory=MannerOptions)
     """How models are asked."""

@@ -23,7 +23,8 @@ from app.answer.conversation import (
 )
 from app.answer.disagreement import disagreement_notice, disagreements
 from app.answer.document_facts import fact_of, fact_wish, list_of, opening_of, which_documents
-from app.answer.models import LEADING_PARAMETERS, Manner, ModelSpeeds, manner
+from app.answer.judging import judged_answer
+from app.answer.models import LEADING_PARAMETERS, NEAREST_PARAMETERS, Manner, ModelSpeeds, manner
 from app.answer.modes import NEEDS_MODEL, SHAPED_MODES, EngineModes, inventory
 from app.answer.options import AnswerOptions
 from app.answer.pointing import stands_alone
@@ -132,6 +133,8 @@ class Research:
     top_k: int
     fusion: Fusion = "relative_score"
     """Where the question names none; under `dense` the user's own cutoff decides."""
+    fallback: bool | None = None
+    """A model gets the nearest passages where none passes the cutoff; None: an able one does."""
 
     def writer(self, asked: Asked) -> str:
         """Return who is going to write, as the first event says it."""
@@ -221,7 +224,8 @@ class Research:
         if documents or wish.explicit:
             asked = replace(asked, question=replace(asked.question, mode="summary"))
         if documents:
-            summaries = Summaries(targets, self.answer_writer, self.grounder, self._manner)
+            how = self._manner, self.options.check_by
+            summaries = Summaries(targets, self.answer_writer, self.grounder, *how)
             found = Found(asked, self._search(asked))
             return summaries.events(found, documents, read_all=wish.read_all)
         if not wish.names_something:
@@ -457,6 +461,8 @@ class Research:
             grounded = self.grounder.ground(
                 written.text, found.evidence, question=asked.question.text
             )
+            by = self.options.check_by
+            grounded = judged_answer(by, grounded, found.evidence, model, asked.calls)
             stage.n_out = sum(len(sentence.citations) for sentence in grounded.sentences)
         # what a small model does not find is no evidence that it is not there
         confident = how.prompts == "compact" or quoted.selection.sufficiency >= CONFIDENT
@@ -489,9 +495,12 @@ class Research:
     def _search(self, asked: Asked) -> Search:
         parts = self._parts(asked)
         together = (asked.intent.text, *parts) if asked.around else parts
-        model = asked.choice.model
+        model, profile, question = asked.choice.model, asked.choice.profile, asked.question
+        if question.fallback is None and self.fallback is None and model is not None:
+            able = profile.hosted or (profile.parameters or 0.0) >= NEAREST_PARAMETERS
+            question = replace(question, fallback=able)
         return Search(
-            asked.question,
+            question,
             max(self.top_k, self._manner(asked, model).passages) if model else self.top_k,
             self.searcher_for,
             asked.trace,

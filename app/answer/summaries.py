@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from app.answer import intent
 from app.answer.intent import any_of, folded, without_politeness
+from app.answer.judging import judged_answer
 from app.answer.models import Manner
 from app.answer.search import MOST_DOCUMENTS, Targets
 from app.answer.steps import CERTAIN, AnswerSteps, Asked, Found, Written, closed, hosted_notice
@@ -34,6 +35,7 @@ from app.core.ports import Generator
 from app.core.sentences import sentence_spans
 from app.core.types import (
     AnswerEvent,
+    CheckBy,
     Document,
     Evidence,
     Notice,
@@ -75,6 +77,7 @@ class Summaries:
     answer_writer: AnswerWriter
     grounder: Grounder
     manner_of: ManneredBy
+    check_by: CheckBy = "reader"
 
     def events(
         self, found: Found, documents: Sequence[Document], *, read_all: bool = False
@@ -161,6 +164,7 @@ class Summaries:
             return found, quoted_instead(quote, reason, None)
         with asked.trace.stage("ground") as stage:
             grounded = self.grounder.ground(finished(written.text), found.evidence)
+            grounded = judged_answer(self.check_by, grounded, found.evidence, model, asked.calls)
             stage.n_out = sum(len(sentence.citations) for sentence in grounded.sentences)
         outcome = settle(
             quote, grounded, written.stopped, confident=True, strict=asked.question.strict

@@ -9,9 +9,10 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from functools import partial
 
-from app.answer.checking import CheckService, SecondOpinion
+from app.answer.checking import CheckService
 from app.answer.completion import Completions
 from app.answer.conversation import ConversationMemory
+from app.answer.judging import ClaimJudge
 from app.answer.model_test import ModelTester
 from app.answer.models import ModelSpeeds
 from app.answer.records import AnswerJournal
@@ -157,6 +158,7 @@ class Services:
                 answer,
                 settings.retrieval().top_k,
                 settings.fusion,
+                settings.enable_fallback_retrieval,
             ),
             journal=AnswerJournal(store.answers, answer, self._influences),
             spans=spans,
@@ -168,7 +170,7 @@ class Services:
             reader=models.embedded.reader,
             prompts=self.prompts.instructions(),
         )
-        self.second_opinion = SecondOpinion(models, self.prompts)
+        self.judge = ClaimJudge(models, self.prompts, answer.check_by)
         self.suggester = Suggester(
             catalog=store.catalog,
             searcher_for=self.libraries.searcher,
@@ -232,7 +234,9 @@ class Services:
                 index=store.options,
             ),
         )
-        tester = ModelTester(models, writer, grounder, speeds, store.models, answer.manner)
+        tester = ModelTester(
+            models, writer, grounder, self.checker, speeds, store.models, answer.manner
+        )
         self.model_tests = ModelTestService(jobs, tester, store.models)
 
     def _embedder_of(self, library: Library) -> Embedder | None:

@@ -32,7 +32,7 @@ from app.cli.output import (
 from app.client import NEAREST, DocuMindClient, Json
 from app.core.errors import DocuMindError, NotFound
 from app.core.labels import Condition
-from app.core.types import EvidenceKind, LibraryName, Mode, Scope, Strategy
+from app.core.types import CheckBy, EvidenceKind, LibraryName, Mode, Scope, Strategy
 from app.ingest.sandbox import SandboxedParser
 from app.settings import Settings
 
@@ -419,7 +419,13 @@ def check(
         str | None,
         typer.Option(
             metavar="MODEL",
-            help="ask this model for a second verdict, shown next to the first [default: none]",
+            help="ask this model for its verdict, shown next to the first [default: none]",
+        ),
+    ] = None,
+    check_by: Annotated[
+        CheckBy | None,
+        typer.Option(
+            "--by", help="who decides: reader, model, both (both say so) [default: CHECK_BY]"
         ),
     ] = None,
     form: Annotated[
@@ -438,7 +444,7 @@ def check(
         text = parser.parse(content, "text.md" if file == "-" else Path(file).name).text
         source = parser.parse(against, against.name).text if against else None
     with connect(settings) as client:
-        report = client.check(text, library, source, judge)
+        report = client.check(text, library, source, judge, check_by)
     if form == "json":
         emit(report)
     elif form == "docx":

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Self, get_args
 
 from app.core.documents import Document, Heading, Passage
 from app.core.forms import AS_JSON, DESCRIBED, WITHIN
@@ -12,6 +13,7 @@ from app.core.labels import Condition, fold
 from app.core.vocabulary import (
     AnswerStatus,
     Band,
+    CheckBy,
     CitedBy,
     EvidenceKind,
     Fusion,
@@ -509,8 +511,10 @@ class CheckedSentence:
     citations: tuple[Finding, ...]
     better: Finding | None
     """A place of the library that supports it, where `against` does not."""
+    by_reader: Verdict
+    """The reader's own verdict, where a model decides (`check_by`)."""
     judged: SecondVerdict | None
-    """The model's verdict, where `judge` named one and its reply was clear."""
+    """The model's verdict, where one was asked and its reply was clear."""
     cites: tuple[int, ...]
     """Places in `references` that it cites; those found are what it is held against first."""
 
@@ -543,6 +547,12 @@ class CheckCounts:
     not_found: int
     no_claim: int
 
+    @classmethod
+    def of(cls, verdicts: Iterable[Verdict]) -> Self:
+        """Count sentences by their verdicts."""
+        counts = Counter(verdicts)
+        return cls(**{verdict: counts[verdict] for verdict in get_args(Verdict)})
+
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
@@ -551,6 +561,8 @@ class CheckReport:
     __pydantic_config__ = AS_JSON
     sentences: tuple[CheckedSentence, ...]
     counts: CheckCounts
+    check_by: CheckBy
+    """Who decided about the verdicts; `both`: what is supported is so by both."""
     judge: str | None
     """`provider:model` that was asked too."""
     judge_failed: str | None

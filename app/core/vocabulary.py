@@ -87,6 +87,8 @@ otherwise. `not_found`: no place says it or denies it. `no_claim`: headings, tab
 questions, lead-ins and, in an answer, an echo of the question, which nothing can hold or deny."""
 SecondVerdict = Literal["supported", "not_supported"]
 """What a model says that was asked too."""
+CheckBy = Literal["reader", "model", "both"]
+"""Who decides whether a sentence is supported."""
 EmbeddedModel = Literal["minilm", "multilingual"]
 """Embedding models that run in the server itself."""
 CitedBy = Literal["model", "engine"]

@@ -223,9 +223,9 @@ class ModelTestService:
             before.get("replies", ()) if before.get("digest") == digest else (),
         )
 
-        def watch(replies: Sequence[ModelReply], total: int) -> None:
+        def watch(replies: Sequence[ModelReply], asked: int, total: int) -> None:
             context.publish({"digest": digest, "replies": [asdict(one) for one in replies]})
-            context.step(len(replies), total, "questions")
+            context.step(asked, total, "questions")
 
         # as `watch` wrote them
         done = [ModelReply(**row) for row in rows]  # type: ignore[arg-type]

@@ -283,7 +283,7 @@ class Retriever:
             stage.items = trace.items(diversity.reranked(readings))
         kept, passed = self._cut(request, fusion, readings, trace)
         wanted = self._options.enable_fallback if request.fallback is None else request.fallback
-        fallback = not kept and wanted
+        fallback = not kept and bool(wanted)
         if fallback:
             kept, k = readings, min(k, self._options.fallback_top_n)
         with trace.stage("diversity", len(kept)) as stage:

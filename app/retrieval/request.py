@@ -99,7 +99,8 @@ class RetrievalOptions:
     phrase_fusion_weight: float = 0.2  # evaluation/reports/fusion.md
     """Weight of the question's word pairs found side by side, in `relative_score`, on its [0, 1]
     scale; 0 leaves them out."""
-    enable_fallback: bool = False
+    enable_fallback: bool | None = None
+    """Keep the nearest passages where none passes the cutoff; None: where who asks says so."""
     fallback_top_n: int = 3
     embed_on_query_budget_ms: float = 25
     rrf_k: int = 60  # Cormack 2009

@@ -2,8 +2,8 @@
 
     python -m evaluation.studies.answers_by_reader [--data DIR] [--questions N] [--write]
 
-Before: five passages that pass the cutoff, ranked and judged by words and vectors. After: ten
-passages, cutoff or not, ranked with the reader and judged with what it says (`quoting.READ`). Each
+Both read the five passages that pass the cutoff, as the product does. Before: ranked and judged by
+words and vectors. After: ranked with the reader and judged with what it says (`quoting.READ`). Each
 collection is judged by weights that were fitted without it; `everyday` and conversations take no
 part in any fit. `--write` puts weights fitted on all others, and the threshold, into
 app/generation/extractive.json. Writes evaluation/reports/answers_by_reader.{md,json}.
@@ -44,7 +44,7 @@ from evaluation.studies.extractive import (
     squad,
     tables,
 )
-from evaluation.studies.reader import PASSAGES, everyday
+from evaluation.studies.reader import everyday
 
 COMMAND = "python -m evaluation.studies.answers_by_reader --write"
 SHARES: Mapping[str, float] = {
@@ -144,21 +144,17 @@ def _outcome(
     documents = {passage: doc_id for doc_id, passage in bench.passage_of.items()}
     filters = Filters(doc_ids=(documents[asking.document],)) if asking.document else Filters()
     passing = evidence_for(bench, text, filters)
-    ten = evidence_for(bench, text, filters, weak=True, most=PASSAGES)
     if without_own:
         own = documents[asking.question.id]
-        passing, ten = (
-            tuple(one for one in some if one.hit.passage.document.doc_id != own)
-            for some in (passing, ten)
-        )
+        passing = tuple(one for one in passing if one.hit.passage.document.doc_id != own)
         asking = replace(asking, question=replace(asking.question, answerable=False))
-    before, after = plain.read(text, passing), reading.read(text, ten)
+    before, after = plain.read(text, passing), reading.read(text, passing)
     return Outcome(
         asking.question.answerable,
         before.by_words if before else 0.0,
         _right(bench, asking, passing, before),
         after.row if after else None,
-        _right(bench, asking, ten, after),
+        _right(bench, asking, passing, after),
     )
 
 
@@ -239,9 +235,8 @@ def main() -> None:
     remarks = [
         "Each collection is judged by weights fitted without it; `everyday` and `mtragun` are in no"
         " fit. The threshold is the least with no more wrong answers than before, of questions with"
-        " and without an answer, over the sets of the fit: chosen on these. After: the ten best"
-        " passages, cutoff or not; the product reads those that pass the cutoff, which is better on"
-        " tables (decision 0271). Shares with 95 % intervals."
+        " and without an answer, over the sets of the fit: chosen on these. Shares with 95 %"
+        " intervals."
     ]
     write(
         "answers_by_reader", "Answers with the reader", remarks, [], figures, COMMAND, tables=lines

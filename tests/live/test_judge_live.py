@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.answer.checking import SecondOpinion
+from app.answer.judging import ClaimJudge
 from app.check_report import as_markdown
 from app.core.cancel import CancelToken
 from app.core.forms import json_values
@@ -35,7 +35,7 @@ def _judge(live: Live) -> Generator:
 
 
 def _judged(model: Generator) -> CheckReport:
-    return SecondOpinion(FixedModels(model), PROMPTS).on(_ours(), "live", CancelToken())
+    return ClaimJudge(FixedModels(model), PROMPTS).on_report(_ours(), CancelToken(), model="live")
 
 
 def _without_judge(report: CheckReport) -> list[object]:

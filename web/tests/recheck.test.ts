@@ -5,13 +5,13 @@ import { withSentence } from "@/lib/recheck";
 const TEXT = "🍐 is one. Two is two. Three.";
 
 function sentence(text: string, start: number, verdict: CheckedSentence["verdict"]): CheckedSentence {
-  return { text, start, end: start + Array.from(text).length, verdict, support: 0, citations: [], better: null, judged: null, cites: [] };
+  return { text, start, end: start + Array.from(text).length, verdict, support: 0, citations: [], better: null, by_reader: verdict, judged: null, cites: [] };
 }
 
 function report(...sentences: CheckedSentence[]): CheckReport {
   const counts = { supported: 0, unsure: 0, contradicted: 0, not_found: 0, no_claim: 0 };
   for (const { verdict } of sentences) counts[verdict] += 1;
-  return { sentences, counts, judge: null, judge_failed: null, references: [] };
+  return { sentences, counts, check_by: "reader", judge: null, judge_failed: null, references: [] };
 }
 
 const CHECKED = report(sentence("🍐 is one.", 0, "supported"), sentence("Two is two.", 10, "not_found"), sentence("Three.", 22, "unsure"));

@@ -374,9 +374,8 @@ def checked(door: Door, asked: CheckRequest, cancel: CancelToken) -> CheckReport
     else:
         report = checker.in_libraries(asked.text, door.scope(asked.library))
     cancel.raise_if_cancelled()
-    if asked.judge is not None:
-        report = door.services.second_opinion.on(report, asked.judge, cancel)
-    return report
+    judge = door.services.judge
+    return judge.on_report(report, cancel, model=asked.judge, by=asked.check_by)
 
 
 @checks_router.post(

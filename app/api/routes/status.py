@@ -15,7 +15,7 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field, StringConstraints
 from starlette.responses import PlainTextResponse
 
-from app.answer.model_test import Counts, compared
+from app.answer.model_test import CheckedBy, CheckRates, Counts, compared
 from app.answer.service import asked_by_default
 from app.api.deps import (
     AtCaller,
@@ -169,7 +169,7 @@ class Diagnostics(Reply):
     generator: str
     default_library: DefaultLibrary
     libraries: list[LibraryDiagnostics]
-    retrieval: dict[str, float | int | str | bool] = Field(
+    retrieval: dict[str, float | int | str | bool | None] = Field(
         description="configured thresholds and weights"
     )
     acting: dict[str, dict[str, float]] = Field(
@@ -217,6 +217,9 @@ class ModelTest(Reply):
     writing_tokens_s: float | None
     budget_tokens: int = Field(description="most evidence it gets")
     budget_s: float | None = Field(description="seconds this host needs to read it")
+    checks: dict[CheckedBy, CheckRates] = Field(
+        default={}, description="the model as the judge of 40 claims, and the reader beside it"
+    )
 
     @classmethod
     def of(cls, model: str, found: ModelFindings) -> Self:

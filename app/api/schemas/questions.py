@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self, get_args
 
 from pydantic import AfterValidator, Field, StrictFloat, StrictInt, StrictStr, StringConstraints
 
-from app.answer.checking import MOST_JUDGED
+from app.answer.judging import MOST_JUDGED
 from app.answer.records import AnswerRecord, PassageRecord, StoredRecord
 from app.answer.suggestions import Suggestion
 from app.api.schemas.base import DocId, Flag, Reply, Request
@@ -16,6 +16,7 @@ from app.core.forms import from_json
 from app.core.labels import MOST_LABEL_CHARACTERS, MOST_TAGS, key_of
 from app.core.normalisation import normalise
 from app.core.types import (
+    CheckBy,
     Condition,
     DocumentType,
     EvidenceKind,
@@ -155,7 +156,7 @@ class QueryOptions(Request):
     fallback: Flag | None = Field(
         None,
         description="give a model the nearest passages if none passes the cutoff; null:"
-        " ENABLE_FALLBACK_RETRIEVAL",
+        " ENABLE_FALLBACK_RETRIEVAL, else as its size says",
     )
     evidence: EvidenceKind | None = Field(
         None, description="amount of evidence for the model; null: EVIDENCE"
@@ -399,8 +400,13 @@ class CheckRequest(Request):
     )
     judge: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = Field(
         None,
-        description=f"ask this model for a second verdict on each of at most {MOST_JUDGED}"
-        " sentences",
+        description=f"ask this model for its verdict on each of at most {MOST_JUDGED} sentences",
+    )
+    check_by: CheckBy | None = Field(
+        None,
+        description="who decides: `reader` (a verdict of `judge` stands beside its own), `model`"
+        " (`judge`, or the model that answers), `both` (supported where both say so); null:"
+        " CHECK_BY",
     )
 
 

@@ -89,7 +89,7 @@ class Bench:
     """Said at every search."""
     store: IndexStore | None = None
     """That of the passages, unless a test brings one that it writes to."""
-    fallback: bool = True
+    fallback: bool | None = True
     """Whether the nearest passages are returned where none is near enough."""
     database: Database = field(init=False)
     """It holds answers and conversations, and the documents that they draw on."""
@@ -133,6 +133,7 @@ class Bench:
                 ModelSpeeds(self.known),
                 self.options,
                 RetrievalOptions().top_k,
+                fallback=self.fallback,
             ),
             journal=AnswerJournal(self.answers, self.options, lambda: {"FUSION": "relative_score"}),
         )

@@ -6,10 +6,13 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
+from app.answer.checking import CheckService
 from app.answer.model_test import (
+    CheckRates,
     Counts,
     ExamQuestion,
     ModelReply,
@@ -18,8 +21,10 @@ from app.answer.model_test import (
     better_prompt,
     compared,
     counted,
+    exam_claims,
     exam_questions,
     findings_of,
+    rates,
 )
 from app.answer.models import ModelSpeeds, manner
 from app.answer.options import MannerOptions
@@ -27,7 +32,7 @@ from app.answer.writing import AnswerWriter
 from app.core.cancel import CancelToken
 from app.core.errors import Cancelled, InvalidInput, ProviderUnreachable
 from app.core.sentences import sentence_spans
-from app.core.types import ModelFindings, ModelProfile, ModelSpeed, Token
+from app.core.types import Library, ModelFindings, ModelProfile, ModelSpeed, Token
 from app.generation.context import TokenCalibrator
 from app.generation.grounding import Grounder
 from app.generation.prompts import REFUSAL, GenerationOptions, PromptLibrary
@@ -40,6 +45,7 @@ from tests.fakes.generators import FixedModels, ScriptedGenerator
 
 PROMPTS = PromptLibrary.load()
 QUESTIONS = exam_questions()
+CLAIMS = exam_claims()
 SMALL = ModelProfile("fake:scripted", "fake", "digest", parameters=5e8)
 RECITED = "Answer with the words of the text, in one full sentence."
 CONTRACT = PROMPTS.answers["general", "public"].parts["instruction"]
@@ -68,7 +74,8 @@ class Exam:
                 or self.tester.answer_writer.extractive.select(
                     question.text, question.evidence
                 ).chosen
-            )
+            ),
+            *("yes" if claim.stated else "no" for claim in CLAIMS),
         )
 
     @property
@@ -94,11 +101,16 @@ def exam(tmp_path: Path, quoting: ExtractiveGenerator) -> Iterator[Exam]:
             FixedModels(profile=SMALL),
             AnswerWriter(quoting, PROMPTS, TokenCalibrator(), GenerationOptions()),
             Grounder(),
+            CheckService(searcher_for=_no_search, documents=lambda _: (), reader=None),
             ModelSpeeds(store.models),
             store.models,
             MannerOptions(),
         )
         yield Exam(tester, store)
+
+
+def _no_search(library: Library) -> NoReturn:
+    raise AssertionError(f"a test of a model searches {library}")
 
 
 def sentence(question: ExamQuestion) -> str:
@@ -195,8 +207,8 @@ def test_a_test_that_was_cut_short_asks_only_what_is_left(exam: Exam) -> None:
     seen: list[ModelReply] = []
     token = CancelToken()
 
-    def watch(replies: Sequence[ModelReply], total: int) -> None:
-        assert total == 48
+    def watch(replies: Sequence[ModelReply], asked: int, total: int) -> None:
+        assert (asked, total) == (len(replies), 88)
         seen[:] = replies
         if len(replies) == 30:
             token.cancel()
@@ -216,7 +228,7 @@ def test_a_host_that_breaks_off_is_asked_again_and_one_that_is_gone_ends_the_tes
 ) -> None:
     monkeypatch.setattr("app.answer.model_test._PAUSE_S", 0.0)
     broken = ProviderUnreachable("the host broke the connection")
-    exam.models.model = ScriptedGenerator([Token("The"), broken], *[REFUSAL] * 48)
+    exam.models.model = ScriptedGenerator([Token("The"), broken], *[REFUSAL] * 88)
     assert counts(exam.tester.run(None, CancelToken()), "full")["refused_wrongly"] == 20
     exam.models.model = ScriptedGenerator(*[broken] * 5)
     with pytest.raises(ProviderUnreachable):
@@ -262,3 +274,19 @@ def with_right(one: Counts, right: int) -> Counts:
 def report_of(name: str, right: int) -> TestReport:
     one = with_right(counted([reply(right=True)]), right)
     return TestReport(name, 24, 22, {"compact": one, "full": one}, 300.0, 60.0, 350, 1.17)
+
+
+def test_a_model_is_told_as_a_judge_by_two_rates_beside_the_reader(exam: Exam) -> None:
+    """Without a reader only copies are supported, and no built-in claim is one."""
+    found = exam.play(lambda _, question: sentence(question))
+    checks = json.loads(found.report)["checks"]
+    assert {by: (one["true_supported"], one["false_supported"]) for by, one in checks.items()} == {
+        "model": (20, 0),
+        "reader": (0, 0),
+    }
+    assert "as a check it lets 0 of 20 false sentences pass and keeps 20 of 20" in found.advice
+    assert "as a check the reader lets 0 of 20" in found.advice
+
+
+def test_a_judge_that_says_yes_to_everything_lets_everything_pass() -> None:
+    assert rates(CLAIMS, [True] * 40, 80.0) == CheckRates(20, 20, 20, 20, 2.0)

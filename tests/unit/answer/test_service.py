@@ -22,6 +22,7 @@ from app.core.errors import (
 )
 from app.core.types import (
     Answer,
+    CheckBy,
     Hit,
     Library,
     MetaEvent,
@@ -718,6 +719,25 @@ def test_a_model_is_asked_wherever_passages_passed_the_cutoff() -> None:
     assert nothing.prompts == []
 
 
+@pytest.mark.parametrize(
+    ("profile", "fallback", "asked"),
+    [
+        (ModelProfile("fake:scripted", "fake", parameters=7e9), None, 1),
+        (ModelProfile("fake:scripted", "fake", parameters=0.5e9), None, 0),
+        (ModelProfile("fake:scripted", "fake", hosted=True), None, 1),
+        (ModelProfile("fake:scripted", "fake", parameters=7e9), False, 0),
+        (ModelProfile("fake:scripted", "fake", parameters=0.5e9), True, 1),
+    ],
+)
+def test_an_able_model_reads_what_is_nearest_where_nothing_passes_the_cutoff(
+    profile: ModelProfile, fallback: bool | None, asked: int
+) -> None:
+    model = ScriptedGenerator(REFUSAL)
+    bench = Bench(models=FixedModels(model, profile=profile), fallback=fallback)
+    answer = bench.ask(papers("Which metal won the regatta prize?"))
+    assert (answer.status, len(model.prompts)) == ("abstained", asked)
+
+
 def test_what_passed_the_users_own_cutoff_is_read_or_a_notice_says_why_not() -> None:
     """Under FUSION=dense the thresholds are the user's; the quote's own confidence does not overrule them."""
     question = "When was copper banned by law?"
@@ -744,3 +764,20 @@ def test_a_source_that_is_quoted_is_not_far_from_the_question() -> None:
     (cited,) = Bench().ask(asked).evidence
     assert (found.hit.band, cited.hit.band) == ("weak", "partial")
     assert replace(cited.hit, band="weak") == found.hit
+
+
+def test_where_a_model_decides_its_yes_makes_an_answer_supported_and_strict_needs_both() -> None:
+    said = "It is known that copper conducts electricity poorly [1]."
+
+    def verdicts(by: CheckBy, *script: str) -> list[str]:
+        options = AnswerOptions(check_by=by)
+        bench = Bench(models=FixedModels(ScriptedGenerator(said, *script)), options=options)
+        return [one.verdict for one in bench.ask(papers(QUESTION)).sentences]
+
+    assert verdicts("reader") == ["unsure"]
+    assert verdicts("model", "yes") == ["supported"]
+    assert verdicts("both", "yes") == ["unsure"]
+    strict = Bench(
+        models=FixedModels(ScriptedGenerator(said, "yes")), options=AnswerOptions(check_by="both")
+    ).ask(papers(QUESTION, strict=True))
+    assert "poorly" not in strict.text

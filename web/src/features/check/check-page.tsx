@@ -5,17 +5,20 @@ import { models } from "@/api/queries";
 import type { CheckRequest } from "@/api/types";
 import { Button } from "@/components/ui/button";
 import { Segmented, Select } from "@/components/ui/field";
+import { Banner } from "@/components/ui/banner";
 import { Page } from "@/components/ui/section";
 import { Empty, Failure, Skeleton } from "@/components/ui/states";
 import { useDraft } from "@/hooks/use-draft";
 import { useWorkspace } from "@/hooks/use-workspace";
 import { LIBRARIES, optionsOf } from "@/lib/format";
-import { t } from "@/lib/language";
+import { type Message, t } from "@/lib/language";
 import { withSentence } from "@/lib/recheck";
 import { CheckedText } from "./checked-text";
 import { TextInput } from "./text-input";
 
 const NO_JUDGE = "";
+type CheckBy = NonNullable<CheckRequest["check_by"]>;
+const DECIDERS: Record<CheckBy, Message> = { reader: "The reader decides", model: "The model decides", both: "Supported where both say so" };
 
 /** Any text, sentence by sentence, against the documents or against one source. */
 export function CheckPage() {
@@ -23,10 +26,17 @@ export function CheckPage() {
   const { text, source, report, change } = useDraft();
   const setSource = (value: string | null): void => change({ source: value });
   const [judge, setJudge] = useState(NO_JUDGE);
+  const [decides, setDecides] = useState<CheckBy>("reader");
   const { data } = useQuery(models);
-  const asked = (of: string): CheckRequest => ({ text: of, library, against: source === null || source.trim() === "" ? null : source, judge: judge === NO_JUDGE ? null : judge });
+  const read = (of: string): CheckRequest => ({ text: of, library, against: source === null || source.trim() === "" ? null : source });
+  const asked = (of: string): CheckRequest => (judge === NO_JUDGE ? read(of) : { ...read(of), judge, check_by: decides });
   const check = useMutation({
-    mutationFn: () => checkText(asked(text)),
+    mutationFn: async () => {
+      // The reader's verdicts come at once, those of a model replace them.
+      if (judge !== NO_JUDGE) change({ report: await checkText({ ...read(text), check_by: "reader" }) });
+      return await checkText(asked(text));
+    },
+    onMutate: () => change({ report: null }),
     onSuccess: (found) => change({ report: found }),
   });
   const recheck = useMutation({
@@ -76,16 +86,18 @@ export function CheckPage() {
               options={[{ value: NO_JUDGE, label: t("No second verdict") }, ...judges.map((name) => ({ value: name, label: t("Second verdict by {model}", { model: name }) }))]}
             />
           )}
+          {judge !== NO_JUDGE && <Select label={t("Who decides")} value={decides} onValue={setDecides} options={optionsOf(DECIDERS)} />}
           <span className="flex-1" />
           <Button type="submit" look="primary" icon="check" disabled={text.trim() === "" || check.isPending}>
             {t("Check")}
           </Button>
         </div>
       </form>
-      {check.isPending && <Skeleton lines={8} />}
+      {check.isPending && report === null && <Skeleton lines={8} />}
+      {check.isPending && report !== null && <Banner>{t("{model} reads the sentences; until then these are the reader’s verdicts.", { model: judge })}</Banner>}
       {check.isError && <Failure error={check.error} onRetry={() => check.mutate()} what={t("The check failed.")} />}
       {check.isIdle && report === null && <Empty title={t("Paste a text, or open a file")}>{t("A draft, a summary, a model’s answer: each sentence gets its verdict and the words it rests on.")}</Empty>}
-      {report !== null && !check.isPending && !check.isError && (
+      {report !== null && !check.isError && (
         <CheckedText report={report} checking={recheck.isPending ? recheck.variables.at : null} error={recheck.error} onCheck={(at, edited) => recheck.mutate({ at, edited })} />
       )}
     </Page>

@@ -70,9 +70,9 @@ export function CheckedText({ report, checking, error, onCheck }: Props) {
           ))}
         </p>
       </div>
-      {report.judge !== null && report.judge_failed !== null && (
+      {report.judge_failed !== null && (
         <Banner tone="warn">
-          {t("{model} failed: {why}", { model: modelName(report.judge), why: report.judge_failed })}
+          {report.judge === null ? t("The reader decided: {why}", { why: report.judge_failed }) : t("{model} failed: {why}", { model: modelName(report.judge), why: report.judge_failed })}
         </Banner>
       )}
       {error !== null && <Failure error={error} what={t("The check failed.")} />}
@@ -81,7 +81,7 @@ export function CheckedText({ report, checking, error, onCheck }: Props) {
         {report.sentences.map(
           (sentence, at) =>
             (shown === null || sentence.verdict === shown) && (
-              <SentenceRow key={`${sentence.start}/${sentence.text}`} sentence={sentence} judge={report.judge} busy={checking === at} onCheck={(edited) => onCheck(at, edited)} />
+              <SentenceRow key={`${sentence.start}/${sentence.text}`} sentence={sentence} report={report} busy={checking === at} onCheck={(edited) => onCheck(at, edited)} />
             ),
         )}
       </ol>
@@ -125,7 +125,8 @@ function References({ references }: { references: readonly CheckReference[] }) {
   );
 }
 
-function SentenceRow({ sentence, judge, busy, onCheck }: { sentence: CheckedSentence; judge: string | null; busy: boolean; onCheck: (edited: string) => void }) {
+function SentenceRow({ sentence, report, busy, onCheck }: { sentence: CheckedSentence; report: CheckReport; busy: boolean; onCheck: (edited: string) => void }) {
+  const { judge, check_by } = report;
   const [edited, setEdited] = useState<string | null>(null);
   const { words, tone, title } = VERDICTS[sentence.verdict];
   const best = sentence.citations[0];
@@ -138,6 +139,7 @@ function SentenceRow({ sentence, judge, busy, onCheck }: { sentence: CheckedSent
         {judge !== null && sentence.verdict !== "no_claim" && (
           <span className="text-2xs text-muted">
             {modelName(judge)}: {sentence.judged === null ? t("no clear reply") : sentence.judged === "supported" ? t("supported") : t("not supported")}
+            {check_by !== "reader" && sentence.by_reader !== sentence.verdict && `; ${t("the reader: {verdict}", { verdict: t(VERDICTS[sentence.by_reader].words) })}`}
           </span>
         )}
       </div>
