@@ -36,8 +36,20 @@ SEARCH_S = 5
 SECOND_S = 0.3
 """After how many seconds without an answer a second node is asked what a question needs."""
 
+WRITE_S = 20
+"""How long a write takes at most where there are several nodes, in seconds."""
+
+SECOND_WRITE_S = 3.0
+"""After how many seconds without an answer a second node is asked to do a write too."""
+
+KNOWN_S = 10.0
+"""How long a change of collections waits until every node that answers knows of it, in seconds."""
+
+LOOK_S = 0.05
+"""Between two looks at that, in seconds."""
+
 READERS = 64
-"""Such calls at a time, where there are several nodes."""
+"""Calls that another node may answer too, at a time."""
 
 SHUNNED_S = 30.0
 """How long a node that failed, or was slower than a second one, is asked last, in seconds."""
@@ -159,13 +171,21 @@ class SearchEngine:
                     problem = str(exc)
         raise _away(problem)
 
-    def read(self, ask: Callable[[QdrantClient], Answer], timeout_s: int = SEARCH_S) -> Answer:
+    def read(
+        self,
+        ask: Callable[[QdrantClient], Answer],
+        timeout_s: int = SEARCH_S,
+        second_s: float | None = None,
+    ) -> Answer:
         """Return a node's answer in this time; a slow node and a second one are both asked.
+
+        The second one is asked after `second_s` seconds, by default SECOND_S.
 
         Raises:
             NoCollection, SearchAway, DiskFull, IndexDamaged: As `call`.
         """
         until_s = time.monotonic() + timeout_s
+        patience_s = SECOND_S if second_s is None else second_s
         problem = f"no node answers in {timeout_s} s"
         left = iter(self._order() * ROUNDS)
         asked: dict[Future[Answer], int] = {}
@@ -177,7 +197,7 @@ class SearchEngine:
                 elif not asked:
                     break
                 alone = len(asked) == 1 < len(self.urls)
-                done, _ = wait(asked, min(SECOND_S, left_s) if alone else left_s, FIRST_COMPLETED)
+                done, _ = wait(asked, min(patience_s, left_s) if alone else left_s, FIRST_COMPLETED)
                 for one in done:
                     del asked[one]
                     try:
@@ -189,6 +209,14 @@ class SearchEngine:
                         self._shun(slower)
                     return answer
         raise _away(problem)
+
+    def write(self, ask: Callable[[QdrantClient], Answer]) -> Answer:
+        """Return a node's answer to a write that may be done twice; a frozen node holds up none.
+
+        Raises:
+            NoCollection, SearchAway, DiskFull, IndexDamaged: As `call`.
+        """
+        return self.read(ask, WRITE_S if len(self.urls) > 1 else WORK_S, SECOND_WRITE_S)
 
     def _order(self) -> list[int]:
         """Return every node once: in turn, those that failed of late behind."""
@@ -339,6 +367,11 @@ class SearchEngine:
         if serving == name:  # an alias cannot have the name of a collection
             self.drop(name, copies=False)
         alias = models.CreateAlias(collection_name=PREFIX + filled, alias_name=PREFIX + name)
+
+        def knows(client: QdrantClient) -> bool:
+            aliases = client.get_aliases().aliases
+            return any(one.model_dump() == alias.model_dump() for one in aliases)
+
         self.call(
             lambda client: client.update_collection_aliases(
                 [
@@ -349,6 +382,7 @@ class SearchEngine:
                 ]
             )
         )
+        self._known(knows)
         if serving not in {name, filled}:
             self.drop(serving)
         return True
@@ -395,6 +429,7 @@ class SearchEngine:
                     write_consistency_factor=1,
                 )
             )
+        self._known(lambda client: PREFIX + name in _names(client))
         for field, schema in (fields or {}).items():
             self._index(name, field, schema)
 
@@ -456,6 +491,25 @@ class SearchEngine:
         for one in self._made():
             if one == name or (copies and one.startswith(name + COPY)):
                 self.call(methodcaller("delete_collection", PREFIX + one))
+                self._known(lambda client, gone=PREFIX + one: gone not in _names(client))
+
+    def _known(self, knows: Callable[[QdrantClient], bool]) -> None:
+        """Wait until every node that answers knows of a change of collections.
+
+        The cluster agrees on one by one node and tells it to the others, and requests go to all in
+        turn. One that does not answer is told before it answers again.
+
+        Raises:
+            SearchAway: A node does not know it in KNOWN_S.
+        """
+        until_s = time.monotonic() + KNOWN_S
+        for url in self.urls:
+            client = self._client(url, PROBE_S)
+            with suppress(ResponseHandlingException, UnexpectedResponse):
+                while not knows(client):
+                    if time.monotonic() > until_s:
+                        raise _away(f"{without_credentials(url)} does not follow the others")
+                    time.sleep(LOOK_S)
 
     # --- points; an unknown collection has none
 
@@ -467,7 +521,7 @@ class SearchEngine:
         Raises:
             NoCollection: There is no such collection.
         """
-        self.call(lambda client: client.upsert(PREFIX + name, points=list(points), wait=True))
+        self.write(lambda client: client.upsert(PREFIX + name, points=list(points), wait=True))
 
     def delete(self, name: str, chosen: Sequence[int] | models.Filter) -> None:
         if not isinstance(chosen, models.Filter) and not chosen:
@@ -478,7 +532,7 @@ class SearchEngine:
             else models.PointIdsList(points=list(chosen))
         )
         with suppress(NoCollection):
-            self.call(
+            self.write(
                 lambda client: client.delete(PREFIX + name, points_selector=selector, wait=True)
             )
 
@@ -582,6 +636,10 @@ class SearchEngine:
             found.update(page)
             after = page[-1]
         return found
+
+
+def _names(client: QdrantClient) -> set[str]:
+    return {one.name for one in client.get_collections().collections}
 
 
 def _away(problem: str) -> SearchAway:

@@ -14,7 +14,7 @@ import json
 import shutil
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
@@ -211,13 +211,6 @@ class _Collections:
             "message_send_failures": {},
         }
 
-    def alias_list(self) -> Body:
-        return {
-            "aliases": [
-                {"alias_name": name, "collection_name": real} for name, real in self.aliases.items()
-            ]
-        }
-
     def change_aliases(self, body: Body) -> bool:
         for action in body["actions"]:
             ((kind, one),) = action.items()
@@ -325,6 +318,12 @@ class _Collections:
         return {"points": [{"id": one.id, "version": 0, "score": one.score} for one in found]}
 
 
+def alias_list(aliases: Mapping[str, str]) -> Body:
+    return {
+        "aliases": [{"alias_name": name, "collection_name": real} for name, real in aliases.items()]
+    }
+
+
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server: QdrantDouble
@@ -370,12 +369,26 @@ class QdrantDouble(ThreadingHTTPServer):
     request_queue_size = 128
     """Connections that wait to be taken; more are reset."""
 
-    def __init__(self, folder: Path, port: int = 0, api_key: str = "", peers: int = 1) -> None:
-        """Serve the collections in `folder`; port 0 takes a free one."""
-        self.held = _Collections(folder, peers)
+    def __init__(
+        self,
+        folder: Path,
+        port: int = 0,
+        api_key: str = "",
+        peers: int = 1,
+        beside: QdrantDouble | None = None,
+    ) -> None:
+        """Serve the collections in `folder`; port 0 takes a free one.
+
+        With `beside` it is another node of the same cluster: it serves what that one holds.
+        """
+        self.held = beside.held if beside else _Collections(folder, peers)
+        self._knew: tuple[set[str], dict[str, str]] = set(), {}
         self._key = api_key
         self.refusals: list[tuple[int, str]] = []
         """Status and words of the next requests for points, which are not done."""
+        self.stale = 0
+        """Next requests that are answered by the collections and aliases of before the last change
+        of them, as those of a node that has not heard of it yet are."""
         self.awake = threading.Event()
         """Cleared: requests wait, as those of a frozen node do."""
         self.awake.set()
@@ -397,15 +410,18 @@ class QdrantDouble(ThreadingHTTPServer):
         with held.lock:
             if not path:
                 return {"title": "double of Qdrant", "version": VERSION}
+            names, aliases = self._known()
             if path == ["collections"]:
-                return {"collections": [{"name": name} for name in held.shards]}
+                return {"collections": [{"name": name} for name in names]}
             if path == ["cluster"]:
                 return held.peer_list()
             if path == ["aliases"]:
-                return held.alias_list()
+                return alias_list(aliases)
             if path == ["collections", "aliases"]:
                 return held.change_aliases(body)
             name, operation = path[1], "/".join(path[2:])
+            if operation and aliases.get(name, name) not in names:
+                raise _Refused(404, f"Not found: Collection `{name}` doesn't exist!")
             if operation.startswith("points") and self.refusals:
                 raise _Refused(*self.refusals.pop(0))
             if operation == "cluster":
@@ -428,6 +444,15 @@ class QdrantDouble(ThreadingHTTPServer):
                 "facet": held.facet,
             }
             return operations[operation](name, body)
+
+    def _known(self) -> tuple[set[str], dict[str, str]]:
+        """Return the collections and aliases that this node knows of."""
+        now = set(self.held.shards), dict(self.held.aliases)
+        if self.stale and now != self._knew:
+            self.stale -= 1
+        else:
+            self._knew = now
+        return self._knew
 
     def __enter__(self) -> Self:
         self._thread = threading.Thread(

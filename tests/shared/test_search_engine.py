@@ -242,8 +242,10 @@ def test_requests_go_to_every_node_in_turn(
     [(408, "Healthcheck timeout 2000ms exceeded"), (429, "Too many requests"), (500, "no replica")],
 )
 def test_a_node_that_cannot_answer_now_is_passed_over_and_is_no_damage(
-    two_nodes: list[QdrantDouble], status: int, said: str
+    two_nodes: list[QdrantDouble], status: int, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("app.shared.qdrant.SECOND_S", 60.0)  # a busy machine is no slow node
+    monkeypatch.setattr("app.shared.qdrant.SECOND_WRITE_S", 60.0)
     store = QdrantStore(SearchEngine(",".join(one.url for one in two_nodes)), Steps(), ef_search=4)
     two_nodes[0].refusals = [(status, said)] * 9
     for _ in range(4):
@@ -267,6 +269,61 @@ def test_a_silent_node_holds_no_question_up(two_nodes: list[QdrantDouble]) -> No
     two_nodes[1].awake.clear()
     with pytest.raises(SearchAway, match="no node answers in 1 s"):
         engine.read(lambda client: client.get_collections(), 1)
+    engine.close()
+
+
+def test_a_frozen_node_holds_no_upload_up(
+    two_nodes: list[QdrantDouble], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever node is asked: the other one does the write, and a deletion, too."""
+    monkeypatch.setattr("app.shared.qdrant.SECOND_WRITE_S", 0.2)
+    monkeypatch.setattr("app.shared.qdrant.WRITE_S", 600)
+    store = QdrantStore(SearchEngine(",".join(one.url for one in two_nodes)), Steps(), ef_search=4)
+    two_nodes[0].awake.clear()
+    for chunk_id in (3, 4):
+        store.upsert("papers__1", [chunk_id], unit_rows(1), stamped())
+    store.delete("papers__1", [3])
+    assert store.ids("papers__1") == {1, 2, 4}
+    assert len(two_nodes[0].asked) <= 1  # then it is asked last
+    store.close()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[list[QdrantDouble]]:
+    """Yield two nodes that hold the same collections; the second hears late of changes of them."""
+    with QdrantDouble(tmp_path / "engine") as one, QdrantDouble(tmp_path, beside=one) as two:
+        yield [one, two]
+
+
+def test_a_change_of_collections_is_known_to_every_node_when_it_is_done(
+    cluster: list[QdrantDouble],
+) -> None:
+    engine = SearchEngine(",".join(one.url for one in cluster))
+    store, row = QdrantStore(engine, Steps(), ef_search=4), unit_rows(2)[1]
+    cluster[1].stale = 4
+    store.upsert("papers__1", [1, 2], unit_rows(2), stamped())
+    assert [store.search("papers__1", row, 1) for _ in range(4)] == [[2]] * 4
+    for chunk_id in (5, 6):
+        filled = store.beside("papers__1")
+        cluster[1].stale = 4
+        store.upsert(filled, [chunk_id], unit_rows(1), stamped())
+        cluster[1].stale = 4
+        store.switch("papers__1", filled)
+        assert [store.ids("papers__1") for _ in range(4)] == [{chunk_id}] * 4
+    cluster[1].stale = 4
+    store.drop("papers__1")
+    assert [store.collections() for _ in range(4)] == [[]] * 4
+    store.close()
+
+
+def test_a_node_that_does_not_follow_the_others_is_told(
+    cluster: list[QdrantDouble], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.shared.qdrant.KNOWN_S", 0.2)
+    engine = SearchEngine(",".join(one.url for one in cluster))
+    cluster[1].stale = 10_000
+    with pytest.raises(SearchAway, match="does not follow the others"):
+        engine.create("vectors_papers__1", dense={"dense": 2})
     engine.close()
 
 
