@@ -12,9 +12,10 @@ import typer
 from rich.markdown import Markdown
 from rich.markup import escape
 
-from app.check_report import ReportForm, written
+from app.check_report import SAID, ReportForm, written
 from app.cli.connection import Provisional, connect, document_names
 from app.cli.output import (
+    SOME_FAILED,
     CollectionOption,
     JsonOption,
     TagsOption,
@@ -22,6 +23,7 @@ from app.cli.output import (
     complain,
     emit,
     err,
+    job_progress,
     one_of,
     out,
     say,
@@ -30,10 +32,11 @@ from app.cli.output import (
     tell,
 )
 from app.client import NEAREST, DocuMindClient, Json
-from app.core.errors import DocuMindError, NotFound
+from app.core.errors import DocuMindError, InputError, InvalidInput, NotFound
 from app.core.labels import Condition
 from app.core.types import CheckBy, EvidenceKind, LibraryName, Mode, Scope, Strategy
 from app.ingest.sandbox import SandboxedParser
+from app.ingest.sources.folders import visible_files
 from app.settings import Settings
 
 LibraryOption = Annotated[
@@ -402,7 +405,10 @@ Format = Literal[ReportForm, "json"]
 
 
 def check(
-    file: Annotated[str, typer.Argument(help="any file that is read; - reads standard input")],
+    file: Annotated[
+        str,
+        typer.Argument(help="any file that is read, or a folder of such; - reads standard input"),
+    ],
     library: Annotated[
         str | None,
         typer.Option(
@@ -434,23 +440,70 @@ def check(
 ) -> None:
     """Check every sentence of a text: supported, unsure, contradicted or not found.
 
-    Unsure is what a place may say. Each verdict names the place in a document.
+    Unsure is what a place may say. Each verdict names the place in a document. Of a folder of
+    drafts a table says how many sentences of each have which verdict.
 
     Example: documind check draft.docx --library papers --format docx > checked.docx
     """
     settings = Settings()
-    with SandboxedParser(settings.ingest()) as parser:
-        content: bytes | Path = sys.stdin.buffer.read() if file == "-" else Path(file)
-        text = parser.parse(content, "text.md" if file == "-" else Path(file).name).text
+    with SandboxedParser(settings.ingest()) as parser, connect(settings) as client:
         source = parser.parse(against, against.name).text if against else None
-    with connect(settings) as client:
-        report = client.check(text, library, source, judge, check_by)
+
+        def checked(content: bytes | Path, name: str) -> Json:
+            text = parser.parse(content, name).text
+            return client.check(text, library, source, judge, check_by)
+
+        if file != "-" and Path(file).is_dir():
+            if form not in ("markdown", "json"):
+                raise InvalidInput(f"of a folder there is a table, or json, no {form}")
+            _check_drafts(Path(file), checked, as_json=form == "json")
+            return
+        stdin = file == "-"
+        report = checked(
+            sys.stdin.buffer.read() if stdin else Path(file),
+            "text.md" if stdin else Path(file).name,
+        )
     if form == "json":
         emit(report)
     elif form == "docx":
         sys.stdout.buffer.write(written(report, form))
     else:
         sys.stdout.write(shown(written(report, form).decode()))
+
+
+def _check_drafts(folder: Path, checked: Callable[[Path, str], Json], *, as_json: bool) -> None:
+    """Print a table of the verdicts of every file of a folder, or all reports as JSON.
+
+    A file that cannot be read is a row with the reason, and the exit code says so.
+    """
+    reports: dict[str, Json] = {}
+    failed: dict[str, str] = {}
+    files = list(visible_files(folder))
+    with job_progress("checking drafts") as changed:
+        for done, path in enumerate(files, 1):
+            name = path.relative_to(folder).as_posix()
+            try:
+                reports[name] = checked(path, path.name)
+            except InputError as error:
+                failed[name] = error.message
+            changed({"done": done, "total": len(files), "unit": "files"})
+    if as_json:
+        emit({"reports": reports, "failed": failed})
+    else:
+        rows = [
+            (name, *(report["counts"][verdict] for verdict in SAID), _not_there(report))
+            for name, report in reports.items()
+        ]
+        heads = ("file", *SAID.values(), "references not in the library")
+        table(heads, rows, right=range(1, len(heads)))
+    for name, why in failed.items():
+        complain(f"{name}: {why}")
+    if failed:
+        sys.exit(SOME_FAILED if reports else 1)
+
+
+def _not_there(report: Json) -> int:
+    return sum(one["state"] == "not_there" for one in report["references"])
 
 
 def feedback() -> None:

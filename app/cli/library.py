@@ -17,6 +17,7 @@ from watchfiles import Change, watch
 from app.cli.connection import connect, document_names, run
 from app.cli.output import (
     LIBRARIES,
+    SOME_FAILED,
     AnyLibraryOption,
     JsonOption,
     LibraryOption,
@@ -46,8 +47,6 @@ NamesArgument = Annotated[
 ]
 _WIDE = 120
 """Columns of a terminal that shows all of a document's row."""
-SOME_FAILED = 3
-"""Exit code when some of several files failed."""
 BATCH_FILES = 16
 _WEB = ("http://", "https://")
 

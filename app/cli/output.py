@@ -117,6 +117,10 @@ def table(
         CleanConsole(file=out.file, width=_PIPE_WIDTH, highlight=False).print(grid)
 
 
+SOME_FAILED = 3
+"""Exit code when some of several files failed."""
+
+
 @contextmanager
 def job_progress(title: str, *, quiet: bool = False) -> Iterator[Callable[[Json], None]]:
     """Show progress on standard error unless quiet: a bar, or a line for each tenth in a file."""

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from app.cli.output import SOME_FAILED
 from app.core.cancel import CancelToken
 from app.core.errors import ModelNotInstalled
 from app.core.types import ModelProfile
@@ -380,6 +381,27 @@ def test_check_reads_a_file_and_reports_in_three_forms(shell: Shell, tmp_path: P
     assert code == 0
     assert "<td>contradicted</td>" in printed
     assert "<b>" not in printed
+
+
+def test_check_of_a_folder_is_a_table_of_its_drafts(shell: Shell, tmp_path: Path) -> None:
+    drafts = tmp_path / "drafts"
+    (drafts / "second").mkdir(parents=True)
+    (drafts / "one.md").write_text(DRAFT)
+    (drafts / "second" / "two.txt").write_text("Copper is a soft red metal.")
+    (drafts / "three.bin").write_bytes(bytes(range(256)))
+    code, printed, complaint = shell.run("check", str(drafts), "--library", "papers")
+    assert code == SOME_FAILED
+    head, one, two = printed.splitlines()
+    assert head.split()[:3] == ["file", "supported", "unsure"]
+    assert one.split() == ["one.md", "1", "0", "1", "1", "1", "0"]
+    assert two.split() == ["second/two.txt", "1", "0", "0", "0", "0", "0"]
+    assert "three.bin: " in complaint
+    code, printed, _ = shell.run("check", str(drafts), "-l", "papers", "--format", "json")
+    found = json.loads(printed)
+    assert code == SOME_FAILED
+    assert sorted(found["reports"]) == ["one.md", "second/two.txt"]
+    assert list(found["failed"]) == ["three.bin"]
+    assert shell.run("check", str(drafts), "--format", "docx")[0] == 2
 
 
 def test_check_against_a_file_searches_nothing(shell: Shell, tmp_path: Path) -> None:
