@@ -246,7 +246,7 @@ study-answers: dev ## the samples' question file without a model, into evaluatio
 study-whole: dev | $(DATA) ## whole documents with their questions, without a model, into evaluation/reports/whole.md
 	$(BIN)/python -m evaluation.studies.whole --data $(DATA)
 
-# Names its model as the server does: OLLAMA_BASE_URL and LLM_MODEL, or LLM_PROVIDER=openai_compatible, OPENAI_BASE_URL and OPENAI_MODEL.
+# Names its model as the server does: OLLAMA_BASE_URL and LLM_MODEL, or LLM_PROVIDER=openai_compatible, HOSTED_URL and HOSTED_MODEL.
 QUESTIONS ?= 50
 MINUTES ?= 600
 .PHONY: study-models

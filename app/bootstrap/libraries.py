@@ -242,9 +242,8 @@ def _without_model(settings: Settings) -> list[str]:
         ]
     if provider in {"auto", "ollama"} or not settings.llm_model:
         return []
-    named = "OPENAI" if provider == "openai_compatible" else provider.upper()
     return [
-        f"LLM_MODEL names a model of Ollama; under LLM_PROVIDER={provider} {named}_MODEL decides"
+        f"LLM_MODEL names a model of Ollama; under LLM_PROVIDER={provider} HOSTED_MODEL decides"
     ]
 
 

@@ -270,7 +270,7 @@ class Models:
             provider = options.llm_provider == "ollama"
             return "LLM_PROVIDER=ollama" if provider else f"EMBEDDING_PROVIDER={_CHOSEN}"
         if options.hosted.get(_CHOSEN, HostedOptions()) != HostedOptions():
-            return "OPENAI_BASE_URL, OPENAI_API_KEY or OPENAI_MODEL"
+            return "HOSTED_URL, HOSTED_KEY or HOSTED_MODEL"
         return self._decided_by_environment
 
     def host(self) -> tuple[HostedOptions | None, str]:
