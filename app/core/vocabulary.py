@@ -124,7 +124,6 @@ NoticeCode = Literal[
     "mode_needs_model",
     "document_unclear",
     "subject_missing",
-    "libraries_disagree",
     "instructions_unused",
     "cutoff_overruled",
 ]

@@ -18,7 +18,6 @@ const NOTICES: Record<Notice["code"], Message> = {
   injection_flagged: "A source holds text that looks like instructions to a model; it is marked there.",
   instructions_unused: "Your instructions were not used: no language model wrote this answer.",
   language_differs: "The embedding model of this library does not know the language of the question; passages were found by their words.",
-  libraries_disagree: "Your papers and the encyclopedia give different figures or dates for the same thing; the sources are marked.",
   library_empty: "The library is empty; add a document or the samples.",
   mode_needs_model: "No model was asked: a table or list is made of your documents’ own words, or not at all. A language model that is not small would write the answer from them.",
   quoted_instead: "What the model wrote did not hold; the answer quotes your documents instead.",
