@@ -207,9 +207,6 @@ class Settings(BaseSettings):
         le=2,
     )
     max_model_calls: int = knob(_HOSTS.max_model_calls, "model calls at once", ge=1)
-    cross_encoder_dir: Path | None = knob(
-        None, "directory of a local cross-encoder (extra `cross-encoder`); empty: off"
-    )
 
     # ingest
     chunk_size: int = knob(_INGEST.chunk_size, "ceiling of a chunk in characters", ge=100, le=8000)
@@ -271,8 +268,8 @@ class Settings(BaseSettings):
     fusion: Fusion = knob(_RETRIEVAL.fusion, "relative_score, rrf, dense or lexical")
     rerank: Rerank = knob(
         _RETRIEVAL.rerank,
-        "order of the best passages: auto (cross_encoder where CROSS_ENCODER_DIR is"
-        " set, else late), none, late, mmr or cross_encoder",
+        "order of the best passages: auto (late where a library has codes), none, late, mmr or"
+        " cross_encoder (the built-in reader)",
     )
     late_interaction_max_chunks: int = knob(
         _INGEST.late_interaction_max_chunks,
@@ -458,11 +455,8 @@ class Settings(BaseSettings):
                 f"CHUNK_OVERLAP ({self.chunk_overlap}) must be less than CHUNK_SIZE"
                 f" ({self.chunk_size})"
             )
-        if self.rerank == "cross_encoder" and self.cross_encoder_dir is None:
-            raise ValueError(
-                "RERANK=cross_encoder needs CROSS_ENCODER_DIR, the directory of a local"
-                " cross-encoder"
-            )
+        if self.rerank == "cross_encoder" and not self.reader:
+            raise ValueError("RERANK=cross_encoder needs the reader, which READER=false leaves out")
         hosts = {self.llm_provider, self.embedding_provider} & set(PRESETS)
         if len(hosts) > 1 and not hosts <= _OPENAI:
             raise ValueError(
@@ -564,7 +558,6 @@ class Settings(BaseSettings):
             memory_bytes=_memory_bytes(),
             hosted=dict.fromkeys(named - _OPENAI or _OPENAI, host),
             chosen_host_file=self.data_dir / "hosted.json",
-            model_cache_dir=self.data_dir / "models",
             arxiv_base_url=self.arxiv_base_url.rstrip("/"),
         )
 

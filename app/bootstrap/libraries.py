@@ -14,7 +14,7 @@ from typing import get_args
 from app.answer.search import LibrarySearcher
 from app.bootstrap.models import Models
 from app.core.errors import Conflict, FingerprintMismatch, InvalidInput, StorageError
-from app.core.ports import Embedder, Parser, PassageEncoder, Reranker
+from app.core.ports import Embedder, Parser, PassageEncoder, Reader
 from app.core.trace import Trace
 from app.core.types import EmbeddingState, Fingerprint, Library, Notice
 from app.generation.injection import inspect
@@ -68,7 +68,7 @@ class Libraries:
     parser: Parser
     ingest: IngestOptions
     retrieval: RetrievalOptions
-    reranker: Reranker | None
+    reader: Reader | None
     remarks: Callable[[Library], Sequence[Notice]] = lambda _: ()
     """Said at every search of a library."""
     encoder_of: Callable[[], PassageEncoder] | None = None
@@ -126,7 +126,7 @@ class Libraries:
             questions,
             row.applied(self.retrieval) if row else self.retrieval,
             writer=store.writer,
-            reranker=self.reranker,
+            reader=self.reader,
             late=LateInteraction(store.codes, self.encoder_of()) if self.encoder_of else None,
             remarks=lambda: (*self.remarks(library), *self._lacking(library)),
             asks_host=questions is not embedder,

@@ -116,9 +116,7 @@ class Services:
         self.models = models
         self.pages = pages
         self.prompts = PromptLibrary.load(settings.prompts_dir)
-        reranker = models.embedded.reranker()
-        if reranker is None:
-            delete_graphs(settings.data_dir / "models")
+        delete_graphs(settings.data_dir / "models")
         self.embedders = LibraryEmbedders(store, models)
         self.libraries = Libraries(
             store,
@@ -126,7 +124,7 @@ class Services:
             parser,
             settings.ingest(),
             settings.retrieval(),
-            reranker,
+            models.embedded.reader,
             self.embedders.notices,
             lambda: models.embedded.sentence_embedder,
             models.for_questions,
@@ -199,7 +197,7 @@ class Services:
             answer=answer,
             ingest=settings.ingest(),
             options=settings.retrieval(),
-            reranker=reranker,
+            reader=models.embedded.reader,
             folder=settings.data_dir / "evaluations",
         )
         self.evaluations = compose_evaluation(

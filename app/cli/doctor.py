@@ -76,7 +76,6 @@ EXTRAS = (
         ("pyarrow", "libzim", "datasets"),
         "Parquet files, ZIM archives and data sets of the hub",
     ),
-    ("cross-encoder", ("onnx", "safetensors"), "CROSS_ENCODER_DIR, to order passages"),
     ("large", ("faiss",), "VECTOR_STORE=faiss, for millions of vectors"),
     ("otel", (TRACES,), "traces by OpenTelemetry"),
     (

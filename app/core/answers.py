@@ -91,7 +91,7 @@ class Signals:
     sentence: float | None = None
     """Cosine similarity of the best sentence, [-1, 1]."""
     rerank: float | None = None
-    """Cross-encoder logit, unbounded."""
+    """Logit of the reader, unbounded; with `rerank` cross_encoder."""
 
 
 @dataclass(frozen=True, slots=True)

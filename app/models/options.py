@@ -66,11 +66,8 @@ class ProviderOptions:
     """Where the host that was chosen on the page is kept."""
     reader: bool = True
     """Whether sentences are read beside the question."""
-    cross_encoder_dir: Path | None = None
     model_threads: int = 0
     """ONNX Runtime threads; 0: one per core."""
-    model_cache_dir: Path | None = None
-    """Where a cross-encoder's built graph is kept; None keeps it in memory only."""
     arxiv_base_url: str = "https://export.arxiv.org"
     arxiv_max_bytes: int = 50 * 1024 * 1024
     arxiv_interval_s: float = 3.0

@@ -31,7 +31,7 @@ FOR_DEVELOPERS = {
     "screenshots",
 }
 """Need packages of developers, and say so in their first lines."""
-PARTS = {"__init__", "dockerfile", "probes", "reports"}
+PARTS = {"__init__", "dockerfile", "graph", "probes", "reports"}
 """Imported by scripts, no script themselves."""
 SCRIPTS = sorted(path.stem for path in (ROOT / "scripts").glob("*.py") if path.stem not in PARTS)
 NO_SERVER = "http://127.0.0.1:9"
