@@ -186,10 +186,6 @@ live: dev $(LIVE)/.ready ## a real small model behind both kinds of host, with f
 ocr-test: dev $(VENV)/.extra-ocr ## real OCR: rapidocr, and tesseract where the program is
 	$(BIN)/python -m pytest tests/ocr
 
-.PHONY: docker-steps
-docker-steps: dev ## the Dockerfile's steps as a plain user in an empty directory, down to a started server (minutes, downloads)
-	$(BIN)/python -m scripts.run_dockerfile_steps
-
 .PHONY: sbom audit licences
 sbom: dev ## everything a release consists of, as CycloneDX, into dist/sbom.json
 	@mkdir -p dist

@@ -16,9 +16,9 @@ import yaml
 
 from app.cli import main as entry
 from app.settings import Settings, names_of
-from scripts.dockerfile import stages
 from scripts.write_env_example import chart_schema
 from tests.fakes.qdrant_double import VERSION
+from tests.unit.test_deployment import environment_of_the_image
 
 ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "deploy/helm/documind"
@@ -246,7 +246,7 @@ def test_the_schema_is_migrated_before_servers_of_a_new_release_start(
 
 @pytest.mark.parametrize("values", COMBINATIONS.values(), ids=COMBINATIONS)
 def test_no_pod_has_more_power_than_it_needs(chart: helm_python.Chart, values: Values) -> None:
-    image = next(one for one in stages((ROOT / "Dockerfile").read_text())[-1].instructions if one.name == "ENV").pairs()  # fmt: skip
+    image = environment_of_the_image()
     objects = manifests(chart, values)
     for name, pod in pods(objects).items():
         assert pod["automountServiceAccountToken"] is False, name
