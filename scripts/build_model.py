@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import get_args
 
 from app.core.ids import bundle
-from app.models.graph import NO_OUTLIERS, BertShape, Outliers, build_graph, read_float_tensors
 from app.models.minilm import MODEL, WEIGHTS_SHA256, Precision
+from scripts.graph import NO_OUTLIERS, BertShape, Outliers, build_graph, read_float_tensors
 
 OUTLIERS: Outliers = {0: (856,), 1: (607,), 2: (218, 1004), 3: (358,)}
 """Activations of these channels reach 13 to 25, those of all others 9

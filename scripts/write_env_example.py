@@ -19,7 +19,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from app.jobs.runner import Lane
-from app.settings import Settings
+from app.settings import Settings, names_of
 
 ROOT = Path(__file__).resolve().parent.parent
 SECTIONS = {
@@ -125,7 +125,12 @@ def compose(text: str, given: Mapping[str, str] = IN_CONTAINER) -> str:
     _, closed, after = rest.partition(END)
     if not found or not closed:
         raise ValueError(f"a compose file has no lines {BEGIN.strip()!r} and {END.strip()!r}")
-    names = [name.upper() for name in Settings.model_fields if name.upper() not in OF_THE_IMAGE]
+    names = [
+        name.upper()
+        for field in Settings.model_fields
+        for name in names_of(field)
+        if field.upper() not in OF_THE_IMAGE
+    ]
     lines = [
         f"      {name}: {given[name]}" if name in given else f"      {name}:" for name in names
     ]
@@ -139,9 +144,14 @@ def chart_schema(text: str) -> str:
     """
     schema = json.loads(text)
     taken = OF_THE_IMAGE | OF_THE_CHART
-    names = {name.upper(): field.repr for name, field in Settings.model_fields.items()}
-    plain = [name for name, shown in names.items() if shown and name not in taken]
-    secret = [name for name, shown in names.items() if not shown and name not in taken]
+    names = {
+        name.upper(): field.repr
+        for field_name, field in Settings.model_fields.items()
+        for name in names_of(field_name)
+        if field_name.upper() not in taken
+    }
+    plain = [name for name, shown in names.items() if shown]
+    secret = [name for name, shown in names.items() if not shown]
     own = {"API_KEY", "SEARCH_API_KEY"}  # the chart asks the Secret for these by itself
     values = schema["properties"]
     values["settings"]["propertyNames"]["enum"] = plain

@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta
 from operator import attrgetter
-from typing import Annotated, Any, Literal, Self, TypedDict
+from typing import Annotated, Any, Literal, Self, TypedDict, get_args
 from urllib.parse import quote_plus
 
 from pydantic import BeforeValidator
@@ -32,6 +32,7 @@ from app.core.types import (
     Mode,
     Nearest,
     Notice,
+    NoticeCode,
     Question,
     Quote,
     Scope,
@@ -268,6 +269,11 @@ def _of_today(sentences: Iterable[Mapping[str, object]]) -> tuple[dict[str, obje
     )
 
 
+def _known_notices(notices: Iterable[Mapping[str, object]]) -> tuple[Mapping[str, object], ...]:
+    """Return kept notices but those of older releases whose codes are gone."""
+    return tuple(one for one in notices if one["code"] in get_args(NoticeCode))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredRecord(AnswerRecord):
     """An answer as given, with its full trace and request.
@@ -275,6 +281,7 @@ class StoredRecord(AnswerRecord):
     Quotes of deleted documents are blank.
     """
 
+    notices: Annotated[tuple[Notice, ...], BeforeValidator(_known_notices)]
     sentences: Annotated[tuple[Sentence, ...], BeforeValidator(_of_today)]
     asked: Question
     settings: dict[str, str]
@@ -365,7 +372,7 @@ def hashed(record: StoredRecord) -> StoredRecord:
 
     Offsets, scores and times stay.
     """
-    asked, quote, trace = record.asked, record.quote, record.trace
+    asked, quote = record.asked, record.quote
     history = tuple(replace(turn, content=_sha256(turn.content)) for turn in asked.history)
     return replace(
         record,
@@ -376,7 +383,6 @@ def hashed(record: StoredRecord) -> StoredRecord:
         quote=quote
         and replace(quote, text=_sha256(quote.text), sentences=_hashed_sentences(quote.sentences)),
         model_text=_hash_or_none(record.model_text),
-        trace=trace and replace(trace, disagreements=()),
         asked=replace(asked, text=_sha256(asked.text), history=history),
         kept="hash",
     )

@@ -21,7 +21,6 @@ from app.answer.conversation import (
     rewrite,
     translate,
 )
-from app.answer.disagreement import disagreement_notice, disagreements
 from app.answer.document_facts import fact_of, fact_wish, list_of, opening_of, which_documents
 from app.answer.judging import judged_answer
 from app.answer.models import LEADING_PARAMETERS, NEAREST_PARAMETERS, Manner, ModelSpeeds, manner
@@ -571,15 +570,9 @@ class Research:
         retrieval, strategy, degraded = find(found.query, context)
         asked.cancel.raise_if_cancelled()
         evidence = with_headings(self.catalog, numbered(retrieval.hits, found.evidence))
-        asked = asked.noted(*retrieval.notices, *degraded)
-        if asked.question.library == "all":
-            with asked.trace.stage("disagreement", len(evidence)) as stage:
-                asked.trace.disagreements = disagreements(evidence)
-                stage.n_out = len(asked.trace.disagreements)
-            asked = asked.noted(*disagreement_notice(asked.trace.disagreements))
         return replace(
             found,
-            asked=asked,
+            asked=asked.noted(*retrieval.notices, *degraded),
             evidence=evidence,
             strategy=strategy,
             confidence=retrieval.confidence,

@@ -140,7 +140,7 @@ def answer_of(
     """Return an answer; one that is no answer to the question has no sources and confidence 0."""
     shown = status in ("answered", "retrieved")
     if not shown:  # these point to sources
-        asked = asked.without_notice("libraries_disagree").without_notice("fallback_used")
+        asked = asked.without_notice("fallback_used")
     return Answer(
         asked.answer_id,
         text,

@@ -1,6 +1,6 @@
 """Each library's embedder, retriever, pipeline and backfill, as its fingerprint decides.
 
-Also which constants act in it, and how it is offered or given a model that has come.
+Also which constants act in it, and what would embed it better.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from typing import get_args
 from app.answer.search import LibrarySearcher
 from app.bootstrap.models import Models
 from app.core.errors import Conflict, FingerprintMismatch, InvalidInput, StorageError
-from app.core.languages import DEFAULT, language_name
-from app.core.ports import Embedder, Parser, PassageEncoder, Reranker
+from app.core.ports import Embedder, Parser, PassageEncoder, Reader
 from app.core.trace import Trace
 from app.core.types import EmbeddingState, Fingerprint, Library, Notice
 from app.generation.injection import inspect
@@ -27,12 +26,9 @@ from app.jobs.bulk import BULK
 from app.jobs.ingest import BACKFILL
 from app.jobs.kinds import ARXIV, CALIBRATE, FETCH, IMPORT, INGEST, SAMPLES
 from app.jobs.maintenance import LOOK_SHARED_S
-from app.jobs.reembed import REEMBED, ReembedPayload, request_reembed
+from app.jobs.reembed import REEMBED
 from app.jobs.runner import JobRunner
-from app.models.minilm import MODEL as MINILM
-from app.models.multilingual import CURE, is_installed
 from app.models.ollama import same_model
-from app.models.selection import EmbedderChoice
 from app.retrieval.pipeline import Retriever
 from app.retrieval.reading import Calibration, Calibrations
 from app.retrieval.request import Retrieval, RetrievalOptions, SearchRequest
@@ -72,7 +68,7 @@ class Libraries:
     parser: Parser
     ingest: IngestOptions
     retrieval: RetrievalOptions
-    reranker: Reranker | None
+    reader: Reader | None
     remarks: Callable[[Library], Sequence[Notice]] = lambda _: ()
     """Said at every search of a library."""
     encoder_of: Callable[[], PassageEncoder] | None = None
@@ -130,7 +126,7 @@ class Libraries:
             questions,
             row.applied(self.retrieval) if row else self.retrieval,
             writer=store.writer,
-            reranker=self.reranker,
+            reader=self.reader,
             late=LateInteraction(store.codes, self.encoder_of()) if self.encoder_of else None,
             remarks=lambda: (*self.remarks(library), *self._lacking(library)),
             asks_host=questions is not embedder,
@@ -242,9 +238,8 @@ def _without_model(settings: Settings) -> list[str]:
         ]
     if provider in {"auto", "ollama"} or not settings.llm_model:
         return []
-    named = "OPENAI" if provider == "openai_compatible" else provider.upper()
     return [
-        f"LLM_MODEL names a model of Ollama; under LLM_PROVIDER={provider} {named}_MODEL decides"
+        f"LLM_MODEL names a model of Ollama; under LLM_PROVIDER={provider} HOSTED_MODEL decides"
     ]
 
 
@@ -293,120 +288,68 @@ def acting_constants(
 
 logger = logging.getLogger(__name__)
 
-LOOK_EVERY_S = 5.0
-"""How often the model host is asked while a library would take its model; the answer is as old
-as `OllamaWatch` keeps one."""
-
 LOOK_SELDOM_S = 30.0
-"""The same where a model is only offered."""
+"""How often it is looked whether an embedder is to be calibrated."""
 
 _WRITERS = frozenset({INGEST, SAMPLES, ARXIV, FETCH, BACKFILL, BULK, IMPORT, REEMBED})
 """Kinds of jobs that put documents or vectors into a library."""
 
 
 class LibraryEmbedders:
-    """Knows what embeds each library and what is offered to it; thread-safe."""
+    """Knows what embeds each library and what would embed it better; thread-safe."""
 
     def __init__(self, store: IndexStore, models: Models) -> None:
         self._store = store
         self._models = models
         self.calibrations = Calibrations(store.calibrations)
-        self._offers: dict[Library, tuple[Fingerprint | None, str]] = {}
 
     def state(self, library: Library) -> EmbeddingState:
         """Return what embeds a library; asks the model host, runs no model."""
-        state = self._models.embedder_state(library, self._store.made_with(library))
-        self.look(library)
-        return replace(state, notices=(*self.notices(library), *self._remarks(library)))
+        made_with = self._store.made_with(library)
+        state = self._models.embedder_state(library, made_with)
+        better = self._better(library, made_with) if made_with else ()
+        return replace(state, notices=(*better, *self.notices(library)))
 
-    def _remarks(self, library: Library) -> tuple[Notice, ...]:
-        """Return the notice that the vectors which serve find less than those before."""
-        live = self._store.builds.of(library, "live")
-        remark = "" if live is None else self._store.builds.remark_of(live.number)
-        if live is None or not remark:
+    def _better(self, library: Library, made_with: Fingerprint) -> tuple[Notice, ...]:
+        """Return the notice that a better model is there, unless a person went back from it."""
+        try:
+            better = self._models.better_embedder(library, made_with)
+        except InvalidInput as error:
+            logger.warning("%s", error.message)
             return ()
-        said = (
-            f"{live.fingerprint.embedding_model!r} embeds the library {library.value!r} now:"
-            f" {remark}; to go back, run: documind reembed --library {library.value} --rollback"
-        )
-        return (Notice("vectors_worse", said),)
-
-    def better(self, library: Library) -> EmbedderChoice | None:
-        """Return a better available model, or None; one that a person went back from is none."""
-        return self._better(library, self._store.made_with(library))
-
-    def _better(self, library: Library, fingerprint: Fingerprint | None) -> EmbedderChoice | None:
-        better = None if fingerprint is None else self._models.better_embedder(library, fingerprint)
         previous = self._store.builds.of(library, "previous")
         if better is None or (
             previous is not None and same_model(previous.fingerprint.embedding_model, better.model)
         ):
-            return None
-        return better
-
-    def look(self, library: Library) -> str:
-        """Check and return the offer to a library as text; empty for none.
-
-        `notices` repeat it until the next check or until other vectors serve.
-        """
-        fingerprint = self._store.made_with(library)  # once: a job may switch the vectors
-        try:
-            better = self._better(library, fingerprint)
-        except InvalidInput as error:
-            logger.warning("%s", error.message)
-            better = None
-        offer = ""
-        if (
-            better is not None
-            and fingerprint is not None
-            and not self._store.catalog.counts(library).is_disposable
-        ):
-            offer = (
-                f"the library {library.value!r} is embedded with {fingerprint.embedding_model!r},"
-                f" and {better.model!r} ({better.provider}) is there now; to use it, run: documind"
-                f" reembed --library {library.value} (to keep the present model and hide this"
-                " notice: set EMBEDDING_PROVIDER to it)"
-            )
-        offer = offer or self._language_offer(library, fingerprint)
-        self._offers[library] = (fingerprint, offer)
-        return offer
-
-    def _language_offer(self, library: Library, fingerprint: Fingerprint | None) -> str:
-        """Return the offer of the multilingual model to a library it suits; else nothing."""
-        language = self._store.lexical.languages(library)[0]
-        if fingerprint is None or fingerprint.embedding_model != MINILM or language == DEFAULT:
-            return ""
-        first = "" if is_installed() else f" (first {CURE})"
-        return (
-            f"most of the library {library.value!r} is in {language_name(language)}, which"
-            f" {MINILM!r} does not know; for a model of many languages, run: documind models use"
-            f" multilingual --library {library.value}{first}"
+            return ()
+        said = (
+            f"the library {library.value!r} is embedded with {made_with.embedding_model!r}, and"
+            f" {better.model!r} ({better.provider}) is there now; to use it, run: documind reembed"
+            f" --library {library.value} (to keep the present model and hide this notice: set"
+            " EMBEDDING_PROVIDER to it)"
         )
+        return (Notice("better_embedder", said),)
 
     def notices(self, library: Library) -> tuple[Notice, ...]:
-        """Return notices of a library; asks no host, so that no question waits."""
+        """Return what every search of a library says; asks no host, so that no question waits."""
         fingerprint = self._store.made_with(library)
-        offered_for, offer = self._offers.get(library, (None, ""))
-        offers = (Notice("reembed_offered", offer),) if offer and offered_for == fingerprint else ()
         if fingerprint is None or self.calibrations.of(fingerprint) is not None:
-            return offers
+            return ()
         said = (
             f"similarities of {fingerprint.embedding_model!r} are not calibrated yet: bands,"
             f" cutoff and confidence of the library {library.value!r} are rough; they follow by"
             f" themselves, or run: documind calibrate --library {library.value}"
         )
-        return (*offers, Notice("bands_not_calibrated", said))
+        return (Notice("bands_not_calibrated", said),)
 
 
-class Adopter:
-    """Checks for a new model, and re-embeds libraries that hold no document of a person."""
+class Calibrator:
+    """Has embedders calibrated that have no row, once their library has its vectors."""
 
-    def __init__(self, embedders: LibraryEmbedders, store: IndexStore, runner: JobRunner) -> None:
-        self._embedders = embedders
+    def __init__(self, calibrations: Calibrations, store: IndexStore, runner: JobRunner) -> None:
+        self._calibrations = calibrations
         self._store = store
         self._runner = runner
-        self._asked: set[tuple[Library, str]] = set()
-        """What was begun already: one that failed or was cancelled is not tried without end."""
         self._calibrated_at: dict[tuple[Library, str], int] = {}
         """Documents at the last calibration that was asked for; one that found too few is tried
         again at twice as many."""
@@ -414,44 +357,19 @@ class Adopter:
     def look_at_all(self) -> float:
         try:
             with self._store.catalog.moment():
-                eager = [self.look(library) for library in Library]
-        except (StorageError, Conflict, InvalidInput) as error:
+                for library in Library:
+                    self._look(library)
+        except (StorageError, Conflict) as error:
             logger.warning(
                 "what embeds the libraries could not be looked at; trying again: %s",
                 error.message,
                 exc_info=None if error.retryable else error,
             )
-            eager = []
-        if self._store.options.shared:
-            return LOOK_SHARED_S
-        return LOOK_EVERY_S if any(eager) else LOOK_SELDOM_S
+        return LOOK_SHARED_S if self._store.options.shared else LOOK_SELDOM_S
 
-    def look(self, library: Library) -> bool:
-        """Re-embed a library with the new model if allowed; return whether it would."""
-        self._embedders.look(library)
-        if not self._store.catalog.counts(library).is_disposable:
-            self._calibrate(library)
-            return False
-        better = self._embedders.better(library)
-        if better is None:
-            self._calibrate(library)
-            return True
-        if (library, better.model) in self._asked or self._is_filled(library):
-            return True
-        self._asked.add((library, better.model))
-        logger.info(
-            "library %s takes %s (%s), which has come", library.value, better.model, better.provider
-        )
-        request_reembed(
-            self._runner,
-            ReembedPayload(library, provider=better.provider, model=better.model, force=True),
-        )
-        return True
-
-    def _calibrate(self, library: Library) -> None:
-        """Ask for the row of an embedder that has none, once the library has its vectors."""
+    def _look(self, library: Library) -> None:
         counts, fingerprint = self._store.catalog.counts(library), self._store.made_with(library)
-        if fingerprint is None or self._embedders.calibrations.of(fingerprint) is not None:
+        if fingerprint is None or self._calibrations.of(fingerprint) is not None:
             return
         tried = (library, fingerprint.embedding_model)
         enough = counts.documents >= 2 * self._calibrated_at.get(tried, 0)

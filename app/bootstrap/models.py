@@ -19,9 +19,8 @@ from app.core.errors import (
     ModelNotInstalled,
     ProviderError,
     ProviderUnreachable,
-    Unreadable,
 )
-from app.core.ports import Embedder, Generator, Reader, Reranker
+from app.core.ports import Embedder, Generator, Reader
 from app.core.types import (
     EmbeddingState,
     Fingerprint,
@@ -123,32 +122,6 @@ class EmbeddedModels:
             ModelNotInstalled: The extra `multilingual` is not installed.
         """
         return self._once(MultilingualEmbedder, MultilingualEmbedder)
-
-    def reranker(self) -> Reranker | None:
-        """Return the cross-encoder of CROSS_ENCODER_DIR, opened; None without one.
-
-        Raises:
-            InvalidInput: The directory holds no such model, or the extra `cross-encoder` is not
-                installed; the message names the setting and the file or the cure.
-        """
-        folder = self._options.cross_encoder_dir
-        if folder is None:
-            return None
-        try:
-            from app.models.graph import CrossEncoder  # noqa: PLC0415  # an extra
-        except ModuleNotFoundError as exc:
-            raise InvalidInput(
-                "CROSS_ENCODER_DIR needs the extra 'cross-encoder':"
-                " pip install 'documind-server[cross-encoder]'"
-            ) from exc
-        try:
-            return CrossEncoder(
-                folder, self._options.model_cache_dir, threads=self._options.model_threads
-            )
-        except Unreadable as error:
-            raise InvalidInput(
-                f"CROSS_ENCODER_DIR {str(folder)!r} cannot be used: {error.message}"
-            ) from error
 
 
 logger = logging.getLogger(__name__)
@@ -270,7 +243,7 @@ class Models:
             provider = options.llm_provider == "ollama"
             return "LLM_PROVIDER=ollama" if provider else f"EMBEDDING_PROVIDER={_CHOSEN}"
         if options.hosted.get(_CHOSEN, HostedOptions()) != HostedOptions():
-            return "OPENAI_BASE_URL, OPENAI_API_KEY or OPENAI_MODEL"
+            return "HOSTED_URL, HOSTED_KEY or HOSTED_MODEL"
         return self._decided_by_environment
 
     def host(self) -> tuple[HostedOptions | None, str]:
@@ -561,7 +534,7 @@ def wanted_models(settings: Settings, host: OllamaHost) -> tuple[str, ...]:
 
 
 def delete_graphs(folder: Path) -> None:
-    """Remove built graphs that nothing reads: earlier builds kept the embedded model's there."""
+    """Remove built graphs that nothing reads: earlier releases kept models there."""
     with suppress(OSError):
         for path in folder.glob("*.graph"):
             path.unlink()

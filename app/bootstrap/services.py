@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import logging
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
-from functools import partial
 
 from app.answer.checking import CheckService
 from app.answer.completion import Completions
@@ -21,7 +20,7 @@ from app.answer.service import RAGService
 from app.answer.suggestions import Suggester
 from app.answer.writing import AnswerWriter
 from app.bootstrap.libraries import (
-    Adopter,
+    Calibrator,
     Libraries,
     LibraryEmbedders,
     acting_constants,
@@ -32,10 +31,9 @@ from app.core.cancel import Periodic
 from app.core.errors import InvalidInput, StorageError
 from app.core.ids import checkout_sha, package_version, without_credentials
 from app.core.ports import Embedder, Generator, Parser
-from app.core.trace import SILENT, Spans, Trace
-from app.core.types import Hit, Library, ModelReport, ServiceStatus
+from app.core.trace import SILENT, Spans
+from app.core.types import Library, ModelReport, ServiceStatus
 from app.evaluation.answers import Judge
-from app.evaluation.comparison import DEPTH, Search
 from app.evaluation.report import ReportArchive
 from app.evaluation.session import Session
 from app.evaluation.workshop import PREFIX, Workshop
@@ -78,9 +76,7 @@ from app.jobs.reembed import REEMBED, CalibrateJob, ReembedJob
 from app.jobs.runner import JobRunner, per_library
 from app.models.arxiv import ArxivClient
 from app.models.webpage import WebClient
-from app.retrieval.pipeline import Retriever
 from app.retrieval.reading import Calibrations
-from app.retrieval.request import RetrievalOptions, SearchRequest
 from app.settings import Settings
 from app.storage.files.lock import DirectoryLock
 from app.storage.store import IndexStore
@@ -121,9 +117,7 @@ class Services:
         self.models = models
         self.pages = pages
         self.prompts = PromptLibrary.load(settings.prompts_dir)
-        reranker = models.embedded.reranker()
-        if reranker is None:
-            delete_graphs(settings.data_dir / "models")
+        delete_graphs(settings.data_dir / "models")
         self.embedders = LibraryEmbedders(store, models)
         self.libraries = Libraries(
             store,
@@ -131,7 +125,7 @@ class Services:
             parser,
             settings.ingest(),
             settings.retrieval(),
-            reranker,
+            models.embedded.reader,
             self.embedders.notices,
             lambda: models.embedded.sentence_embedder,
             models.for_questions,
@@ -183,13 +177,7 @@ class Services:
         )
         self._register_ingest(arxiv, recogniser or parser)
         jobs.register(PULL, PullJob(models.pull), lane="network")
-        register_reembed(
-            jobs,
-            settings,
-            store,
-            live_embedder=self._embedder_of,
-            embedder_named=models.embedder_named,
-        )
+        register_reembed(jobs, settings, store, models.embedder_named)
         calibrate = CalibrateJob(
             catalog=store.catalog,
             calibrations=Calibrations(store.calibrations),
@@ -211,7 +199,7 @@ class Services:
             answer=answer,
             ingest=settings.ingest(),
             options=settings.retrieval(),
-            reranker=reranker,
+            reader=models.embedded.reader,
             folder=settings.data_dir / "evaluations",
         )
         self.evaluations = compose_evaluation(
@@ -279,8 +267,8 @@ class Services:
         every_s = LOOK_SHARED_S if self.settings.is_shared else LOOK_EVERY_S
         housekeeper = Housekeeper(self.maintenance, jobs, every_s)
         stack.enter_context(Periodic("housekeeper", housekeeper.look_for_s, every_s))
-        adopter = Adopter(self.embedders, self.store, jobs)
-        stack.enter_context(Periodic("adopter", adopter.look_at_all))
+        calibrator = Calibrator(self.embedders.calibrations, self.store, jobs)
+        stack.enter_context(Periodic("calibrator", calibrator.look_at_all))
         if not jobs.turn("start", START_APART_S):  # another process has just asked for the same
             return
         request_rereading(jobs, self.catalog)
@@ -401,8 +389,6 @@ def register_reembed(
     jobs: JobRunner,
     settings: Settings,
     store: IndexStore,
-    *,
-    live_embedder: Callable[[Library], Embedder | None],
     embedder_named: Callable[[Library, str | None, str | None], Embedder],
 ) -> None:
     job = ReembedJob(
@@ -410,43 +396,9 @@ def register_reembed(
         catalog=store.catalog,
         options=settings.ingest(),
         embedder_named=embedder_named,
-        live_embedder=live_embedder,
-        searcher=partial(build_search, store, settings.retrieval()),
         later=lambda library: request_backfill(jobs, library),
     )
     jobs.register(REEMBED, job, lane="background", exclusive=per_library)
-
-
-def build_search(
-    store: IndexStore,
-    options: RetrievalOptions,
-    library: Library,
-    build: int,
-    embedder: Embedder,
-    plain: bool,
-) -> Search:
-    """Return a search over one build that keeps nothing.
-
-    `plain` takes the nearest neighbours alone, so that words do not hide what the vectors are
-    worth.
-    """
-    view = store.reembedding.view(build)
-    retriever = Retriever(store.catalog, view, store.lexical, embedder, options)
-
-    def search(question: str) -> Sequence[Hit]:
-        return retriever.retrieve(
-            SearchRequest(question, library, top_k=DEPTH + 1, keep_weak=True), Trace()
-        ).hits
-
-    def neighbours(question: str) -> Sequence[Hit]:
-        found = {
-            hit.chunk_id: hit.score
-            for hit in view.search(library, embedder.embed_query(question), DEPTH + 1)
-        }
-        passages = store.catalog.passages(library, list(found))
-        return [Hit(passage, -found[chunk_id]) for chunk_id, passage in passages.items()]
-
-    return neighbours if plain else search
 
 
 def compose_evaluation(

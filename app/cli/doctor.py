@@ -28,7 +28,8 @@ from app.cli.serve import check_port
 from app.cli.up import UpState, missing
 from app.client import DocuMindClient, Json
 from app.core.errors import DocuMindError, Locked, ProviderError, Unauthorized
-from app.settings import HOSTED, Settings, check_start, unknown_names
+from app.models.options import PRESETS
+from app.settings import Settings, check_start, unknown_names
 from app.storage.files.lock import owner
 
 if TYPE_CHECKING:
@@ -75,7 +76,6 @@ EXTRAS = (
         ("pyarrow", "libzim", "datasets"),
         "Parquet files, ZIM archives and data sets of the hub",
     ),
-    ("cross-encoder", ("onnx", "safetensors"), "CROSS_ENCODER_DIR, to order passages"),
     ("large", ("faiss",), "VECTOR_STORE=faiss, for millions of vectors"),
     ("otel", (TRACES,), "traces by OpenTelemetry"),
     (
@@ -162,9 +162,8 @@ def configuration(settings: Settings) -> Iterator[Diagnosis]:
         where = (held_by and held_by.url) or f"{settings.api_host}:{settings.api_port}"
         asks = "asks for API_KEY" if settings.api_key else "no API_KEY"
         yield ok("access", f"listens on {where}, {asks}")
-    if settings.llm_provider in HOSTED:
-        prefix = settings.llm_provider.upper()
-        names = (f"{prefix}_API_KEY", f"{prefix}_MODEL")
+    if settings.llm_provider in PRESETS and settings.llm_provider != "openai_compatible":
+        names = ("HOSTED_KEY", "HOSTED_MODEL")
         if unset := " and ".join(name for name in names if not getattr(settings, name.lower())):
             yield problem(
                 "LLM_PROVIDER", f"{settings.llm_provider} without {unset}", f"set {unset}"

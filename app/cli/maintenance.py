@@ -20,7 +20,7 @@ from app.cli.models import answering
 from app.cli.output import JsonOption, check_library, emit, out, say, size, table, tell
 from app.client import Json
 from app.core.ids import without_credentials
-from app.settings import Settings
+from app.settings import Settings, names_of
 from app.storage.files.lock import DirectoryLock, owner
 
 
@@ -229,8 +229,8 @@ def settings_in_force() -> list[Json]:
     written = {name.upper() for name, value in dotenv_values(".env").items() if value}
     rows: list[Json] = []
     for field in Settings.model_fields:
-        name = field.upper()
-        origin = "environment" if name in environment else ".env" if name in written else "default"
+        name, names = field.upper(), {one.upper() for one in names_of(field)}
+        origin = "environment" if names & environment else ".env" if names & written else "default"
         value = getattr(settings, field)
         shown_value = str(value.resolve()) if field == "data_dir" else shown(field, value)
         rows.append({"setting": name, "value": shown_value, "from": origin})

@@ -117,7 +117,7 @@ def use(
             " Ollama that answers add: --for answers"
         )
     chosen = library or settings.library.value
-    body = {"library": chosen, "provider": model, "force": True}
+    body = {"library": chosen, "provider": model}
     found = run("/api/v1/reembed", body, f"embedding {chosen} with {model}", "the same command")
     tell(found, f"{found['outcome']}: {found['reason']}", as_json=as_json)
 
@@ -265,10 +265,6 @@ def check(
         sys.exit(1)
 
 
-NEW_VECTORS_FIND_LESS = 9
-"""Exit code of a re-embedding that left the old vectors in service."""
-
-
 def reembed(
     library: LibraryOption,
     embedder: Annotated[
@@ -282,17 +278,6 @@ def reembed(
         str | None,
         typer.Option("--model", help="embedding model of the provider [default: EMBEDDING_MODEL]"),
     ] = None,
-    questions: Annotated[
-        Path | None,
-        typer.Option(
-            "--questions",
-            help="answer set (JSON Lines) to compare old and new vectors with [default: questions"
-            " made from the documents]",
-        ),
-    ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="use the new vectors even if they find less")
-    ] = False,
     rollback: Annotated[
         bool,
         typer.Option("--rollback", help="go back to the previous vectors; nothing is embedded"),
@@ -302,10 +287,9 @@ def reembed(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Re-embed a library with another model; swap unless the new vectors find less.
+    """Re-embed a library with another model, then swap; --rollback goes back.
 
-    The current vectors keep serving. The same command goes on after an interruption. Exit code 9:
-    the new vectors find less and the old ones serve on.
+    The current vectors keep serving until then. The same command goes on after an interruption.
 
     Example: documind reembed --library papers --embedder ollama --model nomic-embed-text
     """
@@ -316,13 +300,9 @@ def reembed(
         "action": "rollback" if rollback else "discard" if discard else "start",
         "provider": embedder,
         "model": model,
-        "questions": str(questions.absolute()) if questions else None,
-        "force": force,
     }
     found = run("/api/v1/reembed", body, f"re-embedding {library}", "the same command")
     tell(found, f"{found['outcome']}: {found['reason']}", as_json=as_json)
-    if found["outcome"] == "kept":
-        sys.exit(NEW_VECTORS_FIND_LESS)
 
 
 def calibrate(library: LibraryOption, as_json: JsonOption = False) -> None:

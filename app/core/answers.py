@@ -93,7 +93,7 @@ class Signals:
     sentence: float | None = None
     """Cosine similarity of the best sentence, [-1, 1]."""
     rerank: float | None = None
-    """Cross-encoder logit, unbounded."""
+    """Logit of the reader, unbounded; with `rerank` cross_encoder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,27 +242,6 @@ class ContextTrace:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
-    """Figures of one sentence that the other side does not have.
-
-    `document_text[start:end]` in the revision of evidence `n`.
-    """
-
-    n: int
-    start: int
-    end: int
-    values: tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Disagreement:
-    """A paper's and an encyclopedia's sentence with different figures for one thing."""
-
-    paper: Figures
-    article: Figures
-
-
-@dataclass(frozen=True, slots=True)
 class TraceReport:
     """The steps that led to the answer."""
 
@@ -270,8 +249,6 @@ class TraceReport:
     stages: tuple[StageTrace, ...] = ()
     llm_calls: int = 0
     context: ContextTrace | None = None
-    disagreements: tuple[Disagreement, ...] = ()
-    """Found where a question spans both libraries."""
 
     def at(self, level: TraceLevel) -> TraceReport | None:
         """Return what a level shows: all, no candidates, or None."""

@@ -98,17 +98,6 @@ class Generator(Protocol):
         """
 
 
-class Reranker(Protocol):
-    """Question and passage read together."""
-
-    @property
-    def name(self) -> str:
-        """Model name for reports."""
-
-    def score(self, question: str, texts: Sequence[str]) -> list[float]:
-        """Return one raw logit per text, higher is better."""
-
-
 class Reader(Protocol):
     """A question and a unit of a document read together: a sentence, a row, an item of a list."""
 

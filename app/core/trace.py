@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 from app.core.errors import Cancelled
-from app.core.types import ContextTrace, Disagreement, StageTrace, TraceItem, TraceReport
+from app.core.types import ContextTrace, StageTrace, TraceItem, TraceReport
 
 Attribute = str | int | float | bool
 Attributes = Mapping[str, Attribute]
@@ -118,7 +118,6 @@ class Trace:
     span: Span = SILENT_SPAN
     llm_calls: int = 0
     context: ContextTrace | None = None
-    disagreements: tuple[Disagreement, ...] = ()
     _stages: list[StageTrace] = field(default_factory=list)
 
     @contextmanager
@@ -156,7 +155,7 @@ class Trace:
         return tuple(rows) if self.full else ()
 
     def report(self) -> TraceReport:
-        return TraceReport(tuple(self._stages), self.llm_calls, self.context, self.disagreements)
+        return TraceReport(tuple(self._stages), self.llm_calls, self.context)
 
 
 Failure = TypeVar("Failure", bound=Exception)

@@ -116,9 +116,8 @@ NoticeCode = Literal[
     "injection_flagged",
     "embedder_unavailable",
     "language_differs",
-    "reembed_offered",
+    "better_embedder",
     "bands_not_calibrated",
-    "vectors_worse",
     "generator_unavailable",
     "hosted_provider",
     "quoted_instead",
@@ -126,7 +125,6 @@ NoticeCode = Literal[
     "mode_needs_model",
     "document_unclear",
     "subject_missing",
-    "libraries_disagree",
     "instructions_unused",
     "cutoff_overruled",
 ]

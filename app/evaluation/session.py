@@ -89,16 +89,10 @@ class Session:
         Outcomes are kept at `log_path` until then; `watch` is told after each question.
 
         Raises:
-            InvalidInput: The request cannot be met: no such folder, an empty library, no
-                cross-encoder.
+            InvalidInput: The request cannot be met: no such folder, an empty library.
             Cancelled: The watch said so.
         """
         request.check()
-        if "cross_encoder" in request.axes.rerank and self.workshop.reranker is None:
-            raise InvalidInput(
-                "rerank cross_encoder needs CROSS_ENCODER_DIR, a directory with a cross-encoder's"
-                " ONNX files"
-            )
         arms = request.arms(self.workshop.options)
         going = _Run(self, request, arms, OutcomeLog(log_path), watch)
         if request.kind == "answers":

@@ -21,7 +21,7 @@ from app.answer.service import RAGService
 from app.answer.writing import AnswerWriter
 from app.core.errors import InvalidInput
 from app.core.ids import fingerprint8
-from app.core.ports import Embedder, PassageEncoder, Reranker
+from app.core.ports import Embedder, PassageEncoder, Reader
 from app.core.types import EmbedderIdentity, FloatArray, Library
 from app.evaluation.answers import Ask
 from app.evaluation.arms import Arm, Chunking
@@ -167,9 +167,9 @@ class SearchableIndex:
 
     def _retriever(self, arm: Arm, embedder: Embedder | None) -> Retriever:
         # without a writer: an evaluation leaves nothing behind
-        store, reranker = self.store, self.workshop.reranker
+        store, reader = self.store, self.workshop.reader
         return Retriever(
-            store.catalog, store.vectors, store.lexical, embedder, arm.options, reranker=reranker
+            store.catalog, store.vectors, store.lexical, embedder, arm.options, reader=reader
         )
 
     def ask_of(self, arm: Arm) -> Ask:
@@ -212,7 +212,7 @@ class Workshop:
     answer: AnswerOptions
     ingest: IngestOptions
     options: RetrievalOptions
-    reranker: Reranker | None
+    reader: Reader | None
     folder: Path
     """Where vectors of collections are kept between runs, and indexes for the time of one."""
 

@@ -1,9 +1,8 @@
-"""Find instructions to a model by word meanings, in five languages.
+"""Find English instructions to a model by word meanings.
 
-English, German, Spanish, French and Chinese. No sentence is spelt out here. A rule names meanings
-that make an instruction when they stand near each other in one sentence, in any order: what sets
-aside, rules and something earlier are `Ignore the rules above` as well as `Die bisherigen Vorgaben
-gelten als hinfällig`. Chinese, which has no spaces, has expressions of the same kind.
+No sentence is spelt out here. A rule names meanings that make an instruction when they stand near
+each other in one sentence, in any order: what sets aside, rules and something earlier are `Ignore
+the rules above` as well as `Any directions issued before this line are void`.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ from enum import IntFlag, auto
 from functools import cache, reduce
 from operator import or_
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal
 
 # Read `directives.json`: words of instructions to a model, by meaning.
 
-Directive = Literal["override", "role", "output", "disclosure", "request"]
-"""The families of `injection.Finding` that meanings show."""
+Directive = Literal["override", "role", "output", "disclosure"]
+"""Families of `injection.Finding` that meanings show."""
 
 
 class Means(IntFlag):
@@ -60,82 +59,35 @@ class Means(IntFlag):
     """limits, restrictions, filters"""
     REVEAL = auto()
     SECRET = auto()
-    ORDER = auto()
-    """imperatives that tell what to say"""
-    TASK = auto()
-    """the same, where the form may also tell what a person does"""
     LIGHT = auto()
     """verbs that mean little alone: to take (on a role), to leave (out of account)"""
     ME = auto()
-    AND = auto()
-    """after which a clause may open"""
-
-
-@dataclass(frozen=True, slots=True)
-class DirectiveWords:
-    """The content of `directives.json`."""
-
-    words: dict[Means, frozenset[str]]
-    """Spellings in English, German, Spanish and French, lower case, without accents; `*` stands
-    for any ending."""
-    lookalikes: dict[int, str]
-    """Code points that fonts draw like Latin letters, and these letters."""
-    chinese: tuple[tuple[Directive, re.Pattern[str]], ...]
 
 
 @cache
-def directive_words() -> DirectiveWords:
-    """Read the packaged words."""
-    data = json.loads(Path(__file__).with_name("directives.json").read_text(encoding="utf-8"))
-    return DirectiveWords(
-        {
-            Means[name.upper()]: frozenset(" ".join(lines).split())
-            for name, lines in data["words"].items()
-        },
-        {
-            ord(looks): letter
-            for letter, lookalikes in data["lookalikes"].items()
-            for looks in lookalikes
-        },
-        tuple(_chinese(data["chinese"]["terms"], data["chinese"]["patterns"])),
-    )
-
-
-def _chinese(
-    terms: dict[str, str], patterns: dict[str, list[str]]
-) -> Iterator[tuple[Directive, re.Pattern[str]]]:
-    """Yield each family's expressions; terms replace names, gaps replace `~n`."""
-    for finding in get_args(Directive):
-        for pattern in patterns.get(finding, ()):
-            with_terms = re.sub("<([a-z]+)>", lambda name: f"(?:{terms[name[1]]})", pattern)
-            yield (
-                finding,
-                re.compile(re.sub(r"~(\d+) ", r"[^\\u3002\\uff01\\uff1f\\n]{0,\1}", with_terms)),
-            )
+def _patterns() -> Mapping[int, re.Pattern[str]]:
+    """Return the expression of each meaning: spellings in lower case, `*` for any ending."""
+    held = json.loads(Path(__file__).with_name("directives.json").read_text(encoding="utf-8"))
+    return {
+        int(Means[name.upper()]): re.compile(
+            f"(?:{'|'.join(' '.join(lines).replace('*', '[a-z]*').split())})\\Z"
+        )
+        for name, lines in held.items()
+    }
 
 
 # Hold phrases of small words that address a model or a reader.
 
-_FROM_NOW = (
-    r"(?:from (?:now|here|this (?:point|moment))(?: on| onwards?)?|henceforth"
-    r"|(?:ab|von) (?:jetzt|nun|sofort|hier)(?: an)?|kunftig|fortan"
-    r"|(?:a partir de|desde) (?:ahora|aqui|este momento)|en adelante|de ahora en adelante"
-    r"|(?:a partir de|des) (?:maintenant|cet instant)|desormais|dorenavant)"
-)
+_FROM_NOW = r"(?:from (?:now|here|this (?:point|moment))(?: on| onwards?)?|henceforth)"
 AT_A_PAGE = r" (?:reading|looking|holding|seeing|viewing|entering|leaving)\b"
 """What a text says of its reader: `the document you are now reading`."""
 PHRASES: tuple[tuple[Directive, re.Pattern[str]], ...] = (
     (
         "role",
         re.compile(
-            r"\b(?:du bist|sie sind|ihr seid|eres|usted es|tu es|vous etes|you are|you re) (?:\w+"
-            r" ){0,2}"
-            rf"(?:jetzt|nun|sofort|kunftig|ahora|maintenant|desormais|now(?!{AT_A_PAGE})|no longer"
-            r"|nicht mehr|ya no)\b"
-            r"|\b(?:jetzt|nun|ahora|maintenant|now|desormais) (?:bist du|eres|seras|tu es|tu seras"
-            r"|vous etes|vous serez|you are)\b"
-            rf"|\A(?:\w+ )?{_FROM_NOW} (?:you\b|tu\b|vous\b|eres\b|usted\b|du\b|sie\b|te\b|\w+"
-            r" (?:du|sie|vous)\b)"
+            rf"\b(?:you are|you re) (?:\w+ ){{0,2}}(?:now(?!{AT_A_PAGE})|no longer)\b"
+            r"|\bnow you are\b"
+            rf"|\A(?:\w+ )?{_FROM_NOW} you\b"
         ),
     ),
     (
@@ -143,18 +95,13 @@ PHRASES: tuple[tuple[Directive, re.Pattern[str]], ...] = (
         re.compile(
             rf"\b{_FROM_NOW} (?:answer|reply|respond|write|say|speak|act|tell|use|always|please"
             r"|end|begin|translate|never|do not)\b"
-            r"|\b(?:dein|deine|deiner|tu|tus|ta|tes|votre|vos|your) (?:\w+ )?(?:antwort|antworten"
-            r"|respuestas?|reponses?)\b"
         ),
     ),
     (
         "output",
         re.compile(
-            r"\b(?:if|when|as|wenn|falls|sofern|da|als|si|cuando|como|puisque|comme) "
-            r"(?:you are|you re|du|sie|eres|usted es|tu es|vous etes|you happen to be)\b"
-            r"(?: \w+){0,5} (?:ai|llms?|assistants?|assistent|chatbot|asistente|ki|ia|sprachmodell"
-            r"|language model"
-            r"|modelo de lenguaje|modele de langage|bot|agent|modele|modell)\b"
+            r"\b(?:if|when|as) (?:you are|you re|you happen to be)\b"
+            r"(?: \w+){0,5} (?:ai|llms?|assistants?|chatbot|language model|bot|agent)\b"
         ),
     ),
 )
@@ -163,18 +110,16 @@ address a reader or a machine."""
 
 
 _OPENS = 1 << len(Means)
-"""Set on the first two words of a clause: where an imperative stands."""
+"""Set on the first two words of a sentence: where an imperative stands."""
 _REPLY = _OPENS << 1
 """An answer, as a noun."""
-_HERE = _OPENS << 3
+_HERE = _OPENS << 2
 """A text, where `this` stands before it."""
-_ADDRESSED = _OPENS << 4
+_ADDRESSED = _OPENS << 3
 """A second person that is told something, and not what it can or may do."""
-_QUOTE = _OPENS << 2
-"""Words in quotation marks stand in the sentence."""
 _SET_ASIDE, _NOT, _HEED, _RULES, _WORDS, _EARLIER, _ALL, _YOU = map(int, tuple(Means)[:8])
 _MACHINE, _SYSTEM, _SPEECH, _MUST, _SAY, _ADVISE, _READING, _ONLY = map(int, tuple(Means)[8:16])
-_ROLE, _FREE, _REVEAL, _SECRET, _ORDER, _TASK, _LIGHT, _ME, _AND = map(int, tuple(Means)[16:])
+_ROLE, _FREE, _REVEAL, _SECRET, _LIGHT, _ME = map(int, tuple(Means)[16:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,49 +170,20 @@ _RULES_OF_SENTENCES = (
     ),
     _Rule("output", 20, (_SYSTEM, _READING, _MUST, _ADVISE)),
     _Rule("output", 20, (_SYSTEM, _HERE, _MUST, _SAY | _ADVISE | _REVEAL)),
-    _Rule("output", 12, (_ONLY | _YOU,), _ORDER),
-    _Rule("output", 12, (_ONLY | _YOU | _QUOTE,), _ORDER | _TASK, first=True),
     _Rule("output", 5, (_REPLY, _ALL, _MUST)),
     _Rule("disclosure", 10, (_SECRET, _YOU | _ALL | _MACHINE), _REVEAL),
     _Rule("disclosure", 14, (_SECRET, _MUST, _REVEAL, _YOU | _MACHINE)),
 )
-_TURNING = (
-    _RULES
-    | _WORDS
-    | _YOU
-    | _ME
-    | _MACHINE
-    | _SYSTEM
-    | _FREE
-    | _REPLY
-    | _SECRET
-    | _ORDER
-    | _TASK
-    | _LIGHT
-)
+_TURNING = _RULES | _WORDS | _YOU | _ME | _MACHINE | _SYSTEM | _FREE | _REPLY | _SECRET | _LIGHT
 """Every rule has a part of these: a sentence without them, as most are, needs no look at any."""
-_REPLIES = re.compile(
-    r"(?:answer|reply|replies|response|antwort|respuesta|reponse|resume[ns]|ausgabe)[a-z]{0,2}\Z"
-)
-_TURNS = frozenset(
-    "now here henceforth moment point sie jetzt sofort hier kunftig fortan ahora adelante"
-    " maintenant desormais dorenavant".split()
-)
+_REPLIES = re.compile(r"(?:answer|reply|replies|response)[a-z]{0,2}\Z")
+_TURNS = frozenset("now here henceforth moment point".split())
 """One of these or a second person stands in each phrase."""
-_TEXT = (
-    "text document page passage paragraph article content file website section dokument seite"
-    " absatz abschnitt artikel inhalt"
-    " documento texto pagina parrafo pasaje contenido articulo fragmento texte paragraphe contenu"
+_TEXTS = frozenset(
+    "text document page passage paragraph article content file website section".split()
 )
-_TEXTS = frozenset(_TEXT.split())
-_THIS = frozenset("this diesen diese dieses diesem dieser este esta ce cet cette present".split())
+_THIS = frozenset("this present".split())
 _OFFERS = frozenset("can may might could will".split())
-_POLITE = frozenset(
-    "antworten schreiben sagen nennen geben ignorieren vergessen missachten spielen verhalten"
-    " stellen zeigen verraten empfehlen"
-    " erwahnen ubersetzen fassen beenden beginnen beachten befolgen verwenden wiederholen".split()
-)
-"""German imperatives before `Sie`."""
 
 
 class _Meanings(dict[str, int]):
@@ -290,32 +206,13 @@ _MOST_WORDS = 200_000
 _MEANINGS = _Meanings()
 
 
-@cache
-def _patterns() -> Mapping[int, re.Pattern[str]]:
-    """Return the expression of each meaning."""
-    return {
-        int(means): re.compile(
-            f"(?:{'|'.join(spelling.replace('*', '[a-z]*') for spelling in sorted(spellings))})\\Z"
-        )
-        for means, spellings in directive_words().words.items()
-    }
-
-
-def meaning_known(word: str) -> bool:
-    """Return whether a lower-case word has a meaning here."""
-    return _MEANINGS[word] != 0
-
-
-def directives(sentence: str, found: Sequence[str]) -> Iterator[Directive]:
+def directives(found: Sequence[str]) -> Iterator[Directive]:
     """Yield the families of instructions that a sentence shows, with repetitions.
 
     Args:
-        sentence: As `disguises.plain` returns it.
         found: Its words, lower case.
     """
     bits = list(map(_MEANINGS.__getitem__, found))
-    if "sie" in found:
-        _mark(bits, found, (_POLITE, frozenset({"sie"})), _ORDER | _YOU, 0)
     union = reduce(or_, bits, 0)
     if not union & _TURNING:
         return
@@ -328,8 +225,10 @@ def directives(sentence: str, found: Sequence[str]) -> Iterator[Directive]:
     if any(one & _NOT for one in bits):
         _forbid(bits)
     if union & _SYSTEM and union & _READING:
-        _mark(bits, found, (_THIS, _TEXTS), _HERE, 1)
-    placed = _placed(bits, _QUOTE if any(mark in sentence for mark in _QUOTES) else 0)
+        for at in range(1, len(found)):
+            if found[at] in _TEXTS and found[at - 1] in _THIS:
+                bits[at] |= _HERE
+    placed = _placed(bits)
     union = reduce(or_, placed, 0)
     yield from _near(placed, [rule for rule in _RULES_OF_SENTENCES if rule.possible(union)])
 
@@ -341,31 +240,15 @@ def _forbid(bits: list[int]) -> None:
             bits[at] &= ~_REVEAL
 
 
-def _mark(
-    bits: list[int],
-    found: Sequence[str],
-    pair: tuple[frozenset[str], frozenset[str]],
-    added: int,
-    which: int,
-) -> None:
-    """Add bits to the first or the second of two words that follow each other."""
-    for at in range(len(found) - 1):
-        if found[at] in pair[0] and found[at + 1] in pair[1]:
-            bits[at + which] |= added
-
-
-_QUOTES = '"\u201c\u201e\u00ab\u2018'
-
-
-def _placed(bits: list[int], quote: int) -> list[int]:
-    placed = [one | quote for one in bits]
+def _placed(bits: list[int]) -> list[int]:
+    placed = list(bits)
     for at, one in enumerate(bits):
-        if at < _IMPERATIVE or bits[at - 1] & _AND:
+        if at < _IMPERATIVE:
             placed[at] |= _OPENS
         if one & _SYSTEM and any(
             other & _SPEECH for other in (*bits[max(0, at - 1) : at], *bits[at + 1 : at + 3])
         ):
-            placed[at] |= _MACHINE  # language model, modelo de lenguaje
+            placed[at] |= _MACHINE  # language model
     return placed
 
 
@@ -390,14 +273,3 @@ def _near(placed: list[int], rules: Iterable[_Rule]) -> Iterator[Directive]:
             if at - min(last) <= rule.window and len(set(last)) > 1:
                 yield rule.finding
                 break
-
-
-_HAN = re.compile("[\u4e00-\u9fff]")
-
-
-def chinese_directives(sentence: str) -> Iterator[Directive]:
-    """Yield the families of instructions in a Chinese sentence, with repeats."""
-    if _HAN.search(sentence):
-        for finding, pattern in directive_words().chinese:
-            if pattern.search(sentence):
-                yield finding

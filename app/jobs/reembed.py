@@ -1,10 +1,11 @@
-"""Re-embed a library: new vectors next to the old, compare, then swap or not."""
+"""Re-embed a library: new vectors next to the old, then swap; and calibrate an embedder."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
+from itertools import islice
 from typing import Literal
 
 import numpy as np
@@ -12,17 +13,10 @@ from pydantic.dataclasses import dataclass as checked
 
 from app.core.errors import Conflict, InvalidInput, NotFound, PassageTooLong, ProviderUnreachable
 from app.core.ports import Embedder
+from app.core.sentences import sentence_spans
+from app.core.text import words
 from app.core.types import Fingerprint, Job, Library, from_json, json_values
-from app.evaluation.cases import CaseBody
-from app.evaluation.comparison import (
-    Judgement,
-    Search,
-    automatic_set,
-    from_answer_set,
-    judge,
-    listed_documents,
-    telling_sentences,
-)
+from app.evaluation.collections import MOST_DOCUMENTS
 from app.ingest.embedding import BackfillReport, VectorBackfill, fingerprint_of
 from app.ingest.names import IngestOptions
 from app.jobs.ingest import MOST_LOGGED, log_failures
@@ -31,7 +25,6 @@ from app.retrieval.reading import Calibrations, equated
 from app.retrieval.request import RetrievalOptions
 from app.retrieval.search import Floats
 from app.storage.catalog.documents import Catalog
-from app.storage.catalog.rows import Build
 from app.storage.maintenance.reembedding import Reembedding
 
 # Ask for a re-embedding: its payload, and one job a library at a time.
@@ -48,10 +41,6 @@ class ReembedPayload:
     provider: str | None = None
     """Who embeds; None is what is configured."""
     model: str | None = None
-    force: bool = False
-    """Swap even when fewer passages are found."""
-    questions: tuple[CaseBody, ...] = ()
-    """The user's own; empty makes some of the library's sentences and titles."""
 
 
 def request_reembed(runner: JobRunner, payload: ReembedPayload) -> Job:
@@ -60,19 +49,15 @@ def request_reembed(runner: JobRunner, payload: ReembedPayload) -> Job:
     Raises:
         Conflict: Another one of this library has not ended.
     """
-    wanted = {**json_values(payload), "retry": True}
     for job in runner.unfinished(REEMBED, payload.library):
-        if job.payload != wanted:
+        if from_json(ReembedPayload, job.payload) != payload:
             raise Conflict(
                 f"job {job.id} re-embeds library {payload.library.value!r} ({job.state}): wait for"
                 " it or cancel it first"
             )
         return runner.resume(job.id) if job.state == "paused" else job
-    return runner.submit(REEMBED, wanted, unit="chunks")
+    return runner.submit(REEMBED, {**json_values(payload), "retry": True}, unit="chunks")
 
-
-SEED = 20_260_101
-"""Of the automatic questions and of the test: a run that is resumed asks the same."""
 
 CATCH_UP_ROUNDS = 5
 """Rounds of embedding new documents before the swap; the backfill embeds later ones after it."""
@@ -80,13 +65,11 @@ CATCH_UP_ROUNDS = 5
 _SWAPPING = "swapping_to"
 """In what a run has published: the build that is about to serve."""
 
-QuestionSet = Literal["yours", "automatic", "none"]
-
 
 @dataclass(frozen=True, slots=True)
 class ReembedReport:
     library: str
-    outcome: Literal["swapped", "kept", "rolled_back", "discarded"]
+    outcome: Literal["swapped", "rolled_back", "discarded"]
     before: str | None
     """The embedding model of the old build; None when there was none."""
     after: str | None
@@ -97,8 +80,6 @@ class ReembedReport:
     failed: int = 0
     """Chunks that the new model refuses; they are found by words."""
     removed_vectors: int = 0
-    question_set: QuestionSet = "none"
-    comparison: Judgement | None = None
 
 
 def _announce(context: JobContext, report: ReembedReport, number: int) -> None:
@@ -115,10 +96,6 @@ class ReembedJob:
     options: IngestOptions
     embedder_named: Callable[[Library, str | None, str | None], Embedder]
     """The embedder of a library by provider and model."""
-    live_embedder: Callable[[Library], Embedder | None]
-    """The embedder of questions for the present vectors; None if unavailable."""
-    searcher: Callable[[Library, int, Embedder, bool], Search]
-    """A search over one build with its embedder; True ranks by distance alone."""
     later: Callable[[Library], object]
 
     def __call__(self, context: JobContext) -> Mapping[str, object]:
@@ -150,66 +127,29 @@ class ReembedJob:
         live = self.reembedding.builds.of(library, "live")
         staged = self.reembedding.begin(library, fingerprint_of(target.identity, self.options))
         done = self._embed(context, library, staged.number, target)
+        model, back = target.identity.model, ""
+        if live is not None:
+            back = f"; to go back, run: documind reembed --library {library.value} --rollback"
+        report = ReembedReport(
+            library.value,
+            "swapped",
+            live.fingerprint.embedding_model if live else None,
+            model,
+            f"the vectors of {model!r} serve now{back}",
+            embedded=done.embedded,
+            failed=len(done.failed),
+        )
         with self.reembedding.beside(library, staged.number, stop) as complete:
             context.checkpoint()
             if not complete:
                 context.cancel.raise_if_cancelled()
-            compared = self._compared(context, payload, live, staged, target)
-            found = replace(compared, embedded=done.embedded, failed=len(done.failed))
-            if found.outcome == "kept":
-                return found
-            for _ in range(CATCH_UP_ROUNDS):  # documents that came while they were compared
+            for _ in range(CATCH_UP_ROUNDS):  # documents that came meanwhile
                 if not self._embed(context, library, staged.number, target, quiet=True).embedded:
                     break
-            if found.comparison is not None and found.comparison.worse:
-                self.reembedding.builds.remark(staged.number, found.reason)
-            _announce(context, found, staged.number)
+            _announce(context, report, staged.number)
             self.reembedding.swap(library, staged.number)
         self._after_swap(library, stop)
-        return found
-
-    def _compared(
-        self,
-        context: JobContext,
-        payload: ReembedPayload,
-        live: Build | None,
-        staged: Build,
-        target: Embedder,
-    ) -> ReembedReport:
-        """Search both builds with the questions and return which of them is to serve."""
-        library = payload.library
-        before = live.fingerprint.embedding_model if live else None
-        report = ReembedReport(library.value, "swapped", before, target.identity.model, "")
-        old = self.live_embedder(library) if live else None
-        if live is None or old is None:
-            return replace(
-                report,
-                reason="the old vectors cannot be searched now, so there was nothing to compare"
-                " with",
-            )
-        asked: QuestionSet = "yours" if payload.questions else "automatic"
-        cases = (
-            from_answer_set(payload.questions, library)
-            if payload.questions
-            else automatic_set(self.catalog, library, seed=SEED)
-        )
-        plain = not payload.questions
-        context.progress(0, len(cases), "questions")
-        judgement = judge(
-            cases,
-            self.searcher(library, live.number, old, plain),
-            self.searcher(library, staged.number, target, plain),
-            seed=SEED,
-            progress=context.step,
-        )
-        report = replace(report, reason=judgement.reason, question_set=asked, comparison=judgement)
-        if not judgement.worse or payload.force:
-            return report
-        cure = (
-            "the old ones serve on; to take the new ones all the same: documind reembed"
-            f" --library {library.value} --force"
-        )
-        return replace(report, outcome="kept", after=before, reason=f"{judgement.reason}; {cure}")
+        return report
 
     def _embed(
         self,
@@ -277,6 +217,8 @@ class ReembedJob:
 CALIBRATION_SEED = 20_260_102
 PAIRS = 200
 """Sentences asked: the median of so many is known to about 0.02 of a similarity."""
+_SENTENCE_WORDS = range(6, 41)
+"""Of a sentence that asks something."""
 
 Pair = tuple[str, str]
 
@@ -341,7 +283,8 @@ class CalibrateJob:
 def pairs_of(catalog: Catalog, library: Library) -> tuple[list[Pair], list[Pair]]:
     """Return sentences with their passage, and with a passage of another document."""
     rng = np.random.default_rng(CALIBRATION_SEED)
-    documents = list(listed_documents(catalog, library))
+    listed = islice(catalog.every_document(library), MOST_DOCUMENTS)
+    documents = [document for document in listed if document.duplicate_of is None]
     chosen = [documents[at] for at in rng.permutation(len(documents))[:PAIRS].tolist()]
     share = -(-PAIRS // max(1, len(chosen)))
     known: list[Pair] = []
@@ -352,7 +295,12 @@ def pairs_of(catalog: Catalog, library: Library) -> tuple[list[Pair], list[Pair]
         except NotFound:  # deleted after it was listed
             continue
         texts = {chunk.chunk_id: chunk.text for chunk in chunks}
-        sentences = list(telling_sentences(chunks))
+        sentences = [
+            (text, chunk.chunk_id)
+            for chunk in chunks
+            for start, end in sentence_spans(chunk.text)
+            if len(words(text := " ".join(chunk.text[start:end].split()))) in _SENTENCE_WORDS
+        ]
         for pick in rng.permutation(len(sentences))[:share].tolist():
             sentence, chunk_id = sentences[pick]
             known.append((sentence, texts[chunk_id]))

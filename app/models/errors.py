@@ -15,7 +15,6 @@ from app.core.errors import (
     PassageTooLong,
     ProviderBadResponse,
 )
-from app.models.options import Preset
 from app.models.retries import RunnerStopped
 
 _SAID = 200
@@ -251,7 +250,6 @@ def translate_hosted(
     *,
     host: str,
     model: str,
-    preset: Preset,
     key: str,
     retry_after: str | None = None,
     embedding: bool = False,
@@ -267,7 +265,8 @@ def translate_hosted(
     said = re.sub(r"\b(sk|gsk|key|AIza)[-_\w*]{6,}", "***", said)[:_SAID]
     if status in {401, 403}:
         return ProviderBadResponse(
-            f"{host} refuses the key ({said}); check {preset.env_prefix}_API_KEY"
+            f"{host} refuses the key ({said}); check HOSTED_KEY, which is sent to the host of"
+            " LLM_PROVIDER or EMBEDDING_PROVIDER"
         )
     told = retry_after and retry_after.strip().isdecimal()
     wait = min(float(retry_after or 0), _LONGEST_RETRY_S) if told else _HOSTED_RETRY_S

@@ -85,9 +85,7 @@ class HostedEndpoint:
             headers={"Authorization": f"Bearer {options.api_key}"} if options.api_key else {},
         )
         self.name = self.http.host
-        self.translated = partial(
-            translate_hosted, host=self.name, preset=self.preset, key=options.api_key
-        )
+        self.translated = partial(translate_hosted, host=self.name, key=options.api_key)
 
     def error(self, reply: StreamReply, model: str) -> Exception:
         text = reply.read().decode("utf-8", "replace")

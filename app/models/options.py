@@ -66,11 +66,8 @@ class ProviderOptions:
     """Where the host that was chosen on the page is kept."""
     reader: bool = True
     """Whether sentences are read beside the question."""
-    cross_encoder_dir: Path | None = None
     model_threads: int = 0
     """ONNX Runtime threads; 0: one per core."""
-    model_cache_dir: Path | None = None
-    """Where a cross-encoder's built graph is kept; None keeps it in memory only."""
     arxiv_base_url: str = "https://export.arxiv.org"
     arxiv_max_bytes: int = 50 * 1024 * 1024
     arxiv_interval_s: float = 3.0
@@ -90,8 +87,6 @@ class Preset:
     name: str
     """As people know it."""
     base_url: str
-    env_prefix: str
-    """Of its settings: PREFIX_API_KEY, PREFIX_MODEL."""
     max_tokens_field: str = "max_tokens"
     usage_on_request: bool = True
     """False where the stream carries usage unasked and refuses `stream_options`."""
@@ -105,32 +100,29 @@ PRESETS: dict[str, Preset] = {
     "openai": Preset(
         "OpenAI",
         "https://api.openai.com/v1",
-        "OPENAI",
         "max_completion_tokens",
         logprobs=True,
         embedding_model="text-embedding-3-small",
     ),
-    # any server of the same protocol, at OPENAI_BASE_URL
+    # any server of the same protocol, at HOSTED_URL
     "openai_compatible": Preset(
-        "the OpenAI-compatible server", "http://127.0.0.1:8000/v1", "OPENAI", logprobs=True
+        "the OpenAI-compatible server", "http://127.0.0.1:8000/v1", logprobs=True
     ),
     # console.groq.com/docs/openai
-    "groq": Preset("Groq", "https://api.groq.com/openai/v1", "GROQ", "max_completion_tokens"),
+    "groq": Preset("Groq", "https://api.groq.com/openai/v1", "max_completion_tokens"),
     # ai.google.dev/gemini-api/docs/openai
     "google": Preset(
         "Google",
         "https://generativelanguage.googleapis.com/v1beta/openai",
-        "GOOGLE",
         embedding_model="gemini-embedding-001",
     ),
     # docs.mistral.ai/api
     "mistral": Preset(
         "Mistral",
         "https://api.mistral.ai/v1",
-        "MISTRAL",
         usage_on_request=False,
         embedding_model="mistral-embed",
     ),
     # docs.anthropic.com/en/api/openai-sdk
-    "anthropic": Preset("Anthropic", "https://api.anthropic.com/v1", "ANTHROPIC"),
+    "anthropic": Preset("Anthropic", "https://api.anthropic.com/v1"),
 }

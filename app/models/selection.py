@@ -112,8 +112,7 @@ def choose_generator(
     if provider not in {"auto", "ollama"}:
         named = model or options.hosted.get(provider, HostedOptions()).model
         if not named:
-            prefix = PRESETS[provider].env_prefix
-            raise InvalidInput(f"LLM_PROVIDER={provider} needs a model; set {prefix}_MODEL")
+            raise InvalidInput(f"LLM_PROVIDER={provider} needs a model; set HOSTED_MODEL")
         helper = options.helper_model or named
         why = f"LLM_PROVIDER={provider} decides"
         return GeneratorChoice(provider, named, helper, _leaves(provider, options), why=why)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from app.core.languages import language_name, language_of
-from app.core.ports import Embedder, Reranker
+from app.core.ports import Embedder, Reader
 from app.core.trace import Trace
 from app.core.types import (
     EmbedderIdentity,
@@ -100,7 +100,7 @@ class Retriever:
         options: RetrievalOptions,
         *,
         writer: CatalogIndexWriter | None = None,
-        reranker: Reranker | None = None,
+        reader: Reader | None = None,
         late: LateInteraction | None = None,
         remarks: Callable[[], Sequence[Notice]] = tuple,
         asks_host: bool = False,
@@ -116,7 +116,7 @@ class Retriever:
         self.lexical = lexical
         self._options = options
         self._late = late
-        self._reranking = Reranking(reranker, late, options)
+        self._reranking = Reranking(reader, late, options)
         self._remarks = remarks
         budget_ms = options.embed_on_query_budget_ms
         self._legs = Legs(

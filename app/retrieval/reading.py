@@ -41,7 +41,7 @@ class Reading:
     sentence: float | None = None
     """Cosine similarity of the best sentence, [-1, 1]; None when it was not asked for."""
     rerank: float | None = None
-    """Cross-encoder logit; None without one."""
+    """Logit of the reader; None where it did not order."""
 
     @property
     def source(self) -> str:

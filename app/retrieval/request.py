@@ -107,16 +107,16 @@ class RetrievalOptions:
     rerank_head: int = 20  # evaluation/reports/fusion.md: 30 gains nothing and costs its reading
     """Candidates that keyword overlap looks at, best fused first."""
     rerank: Rerank = "auto"
-    """What orders the head once more: `auto` is the cross-encoder where one is configured, else
-    `late` in `relative_score`, else `none`. `late` adds the codes' signals where the library
-    keeps codes. `mmr` selects by maximal marginal relevance instead of the
-    best chunk of each document first."""
+    """What orders the head once more: `auto` is `late` in `relative_score`, else `none`. `late`
+    adds the codes' signals where the library keeps codes, `cross_encoder` has the built-in reader
+    read each passage beside the question. `mmr` selects by maximal marginal relevance instead of
+    the best chunk of each document first."""
     late_sentence_weight: float = 0.4  # evaluation/reports/late.md
     """a of `late`: weight of the best sentence's similarity on the scale of the fused score."""
     late_token_weight: float = 1.0  # evaluation/reports/late.md
     """b of `late`: weight of MaxSim on the same scale."""
     cross_encoder_head: int = 20
-    """Candidates a cross-encoder reads, where one is configured."""
+    """Candidates that `cross_encoder`, the built-in reader, reads."""
     near_duplicate_jaccard: float = 0.7
     """Token sets at least this alike are one passage, [0, 1]."""
     source_cap: float = 0.5

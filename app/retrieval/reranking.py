@@ -13,7 +13,7 @@ import numpy as np
 from app.core.dates import LAST_DAY, dates_in
 from app.core.errors import InvalidInput
 from app.core.languages import DEFAULT
-from app.core.ports import PassageEncoder, Reranker
+from app.core.ports import PassageEncoder, Reader
 from app.core.text import identifiers, tokenise, words
 from app.core.types import (
     STATE_DIMENSION,
@@ -90,10 +90,10 @@ class Reranking:
     """The arms that reorder the head; stateless, shared by threads."""
 
     def __init__(
-        self, reranker: Reranker | None, late: LateInteraction | None, options: RetrievalOptions
+        self, reader: Reader | None, late: LateInteraction | None, options: RetrievalOptions
     ) -> None:
-        """Keep a cross-encoder and the codes of passages, None where there are none."""
-        self._reranker = reranker
+        """Keep the reader and the codes of passages, None where there are none."""
+        self._reader = reader
         self._late = late
         self._options = options
 
@@ -101,25 +101,24 @@ class Reranking:
         """Return what orders the head once more; never `auto`.
 
         Raises:
-            InvalidInput: A cross-encoder is asked for and none is configured, or late interaction
-                where it is not possible.
+            InvalidInput: The reader is asked for and left out, or late interaction where it is not
+                possible.
         """
         wanted, fusion = (
             request.rerank or self._options.rerank,
             request.fusion or self._options.fusion,
         )
         if wanted == "auto":
-            if self._reranker is not None:
-                return "cross_encoder"
             return "late" if self._late is not None and fusion == "relative_score" else "none"
         if wanted == "late" and (self._late is None or fusion != "relative_score"):
             raise InvalidInput(
                 "rerank 'late' needs fusion 'relative_score' and LATE_INTERACTION_MAX_CHUNKS over"
                 " 0; or ask for 'auto'"
             )
-        if wanted == "cross_encoder" and self._reranker is None:
+        if wanted == "cross_encoder" and self._reader is None:
             raise InvalidInput(
-                "rerank 'cross_encoder' needs a model; set CROSS_ENCODER_DIR, or ask for 'auto'"
+                "rerank 'cross_encoder' needs the reader, which READER=false leaves out; ask for"
+                " 'auto'"
             )
         return wanted
 
@@ -151,8 +150,8 @@ class Reranking:
             )
         readings.sort(key=lambda r: -r.score)
         _put_first(readings, _Named.by(request.text, pool.words))
-        if arm == "cross_encoder" and self._reranker is not None and readings:
-            _cross_encode(self._reranker, request.text, readings, self._options.cross_encoder_head)
+        if arm == "cross_encoder" and self._reader is not None and readings:
+            _cross_encode(self._reader, request.text, readings, self._options.cross_encoder_head)
 
 
 class _Named(NamedTuple):
@@ -221,11 +220,11 @@ def _add_late(
         reading.score, reading.sentence = score, None if math.isnan(best) else best
 
 
-def _cross_encode(reranker: Reranker, question: str, readings: list[Reading], head: int) -> None:
+def _cross_encode(reader: Reader, question: str, readings: list[Reading], head: int) -> None:
     """Order the head by logit; the rest follows with lower scores."""
     first, rest = readings[:head], readings[head:]
     for reading, logit in zip(
-        first, reranker.score(question, [r.passage.chunk.text for r in first]), strict=True
+        first, reader.answers(question, [r.passage.chunk.text for r in first]), strict=True
     ):
         reading.score = reading.rerank = float(logit)
     first.sort(key=lambda r: -r.score)

@@ -255,7 +255,7 @@ def run(directory: Path, filler: int) -> TrialResult:
             # With another document, so that its segment of the lexical index outlives it.
             _send(client, files / FILE, text_of(1, f"The {OLD_CANARY} is of the first draft."))
             _send(client, files / FILE, text_of(2, "This is the second draft."))
-            model = {"library": "papers", "provider": "ollama", "model": "large", "force": True}
+            model = {"library": "papers", "provider": "ollama", "model": "large"}
             _finish(client, client.post("/api/v1/reembed", model))
             quoted = _ask(client)
             server.wait_followed("papers")

@@ -1,6 +1,6 @@
 """Forty facts of whole papers, asked of the product and of a plain chain with one real model.
 
-    OPENAI_BASE_URL=http://127.0.0.1:8080/v1 OPENAI_MODEL=NAME python -m evaluation.studies.facts
+    HOSTED_URL=http://127.0.0.1:8080/v1 HOSTED_MODEL=NAME python -m evaluation.studies.facts
 
 The papers and questions are COVID-QA's (DATA/foreign/covidqa), each asked of its own paper; answers
 of at most five words, which a text holds or not. Quotes alone are asked first: as many facts that
@@ -154,9 +154,9 @@ def chain(client: DocuMindClient, ids: Mapping[str, str], fact: Fact) -> Row:
     context = "\n\n".join(str(hit["text"]) for hit in hits)
     said = _CHAIN.format(context=context, question=fact.question)
     reply = requests.post(
-        f"{os.environ['OPENAI_BASE_URL']}/chat/completions",
+        f"{os.environ['HOSTED_URL']}/chat/completions",
         json={
-            "model": os.environ["OPENAI_MODEL"],
+            "model": os.environ["HOSTED_MODEL"],
             "messages": [{"role": "user", "content": said}],
             "temperature": 0,
             "max_tokens": 256,
@@ -183,7 +183,7 @@ def main() -> None:
     )
     collection = from_path(given.data / "foreign" / "covidqa")
     facts = facts_of(collection)
-    model = os.environ["OPENAI_MODEL"]
+    model = os.environ["HOSTED_MODEL"]
     kept = Kept(given.cache / "facts" / f"{model}.jsonl")
     with tempfile.TemporaryDirectory() as folder:
         papers = {one.paper for one in facts}

@@ -124,16 +124,12 @@ def clean_cost(
     return changes
 
 
-def held_out() -> dict[str, dict[str, bool]]:
-    """Return whether held-out wordings are flagged, by kind and language."""
+def held_out() -> dict[str, bool]:
+    """Return whether held-out wordings are flagged, by kind."""
     wordings = json.loads(
         Path(__file__).with_name("injection_wordings.json").read_text(encoding="utf-8")
     )
-    return {
-        kind: {of: bool(inspect(text)) for of, text in texts.items()}
-        for kind, texts in wordings.items()
-        if isinstance(texts, dict)
-    }
+    return {kind: bool(inspect(text)) for kind, text in wordings.items() if kind != "about"}
 
 
 def main() -> None:
@@ -175,10 +171,7 @@ def main() -> None:
         one = bootstrap_interval(np.asarray(values, dtype=np.float64), seed=SEED, resamples=2000)
         rows.append((name, f"{one.mean:.4f}", f"{one.low:.4f} to {one.high:.4f}"))
         figures[name] = one.mean
-    held = [
-        (kind, *(", ".join(of for of in texts if texts[of] is found) for found in (True, False)))
-        for kind, texts in held_out().items()
-    ]
+    held = [(kind, "yes" if flagged else "no") for kind, flagged in held_out().items()]
     clean = [
         (name, len(passages), sum(bool(inspect(passage.document)) for passage in passages))
         for name in _COLLECTIONS
@@ -189,7 +182,7 @@ def main() -> None:
         "",
         "Wordings that no pattern was written on (`evaluation/studies/injection_wordings.json`):",
         "",
-        *table(("kind", "flagged", "missed"), held),
+        *table(("kind", "flagged"), held),
         "",
         *table(("collection", "passages", "flagged"), clean),
     ]

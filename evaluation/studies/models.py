@@ -1,6 +1,6 @@
 """Real models asked as the product asks them: strategies, modes and both prompts.
 
-    LLM_PROVIDER=openai_compatible OPENAI_BASE_URL=... OPENAI_MODEL=... python -m
+    LLM_PROVIDER=openai_compatible HOSTED_URL=... HOSTED_MODEL=... python -m
     evaluation.studies.models --questions 20
 
 The model and its host are those that the settings name, as the server reads them from the

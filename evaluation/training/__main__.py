@@ -21,12 +21,12 @@ import torch
 from safetensors.numpy import load_file, save_file
 from tokenizers import Tokenizer
 
-from app.models.graph import BertShape, build_graph
 from evaluation.training.duties import duties
 from evaluation.training.fit import Plan, fit, write_json
 from evaluation.training.int8_weights import published
 from evaluation.training.network import EPSILON, HEADS, from_trained, from_weights, to_weights
 from evaluation.training.pairs import LEFT_OUT, Pair, pairs_of
+from scripts.graph import BertShape, build_graph
 
 CAPS = {
     "infotabs": 12000,

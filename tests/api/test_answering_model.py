@@ -231,8 +231,8 @@ def test_a_host_chosen_on_the_page_answers_at_once_and_its_key_is_nowhere_else(
         with serve(NOWHERE) as client:
             double.queue(said)
             assert _answered_by(client)[0] == "openai_compatible:chat-1"
-        with serve(NOWHERE, openai_model="other") as client:
-            named = "OPENAI_BASE_URL, OPENAI_API_KEY or OPENAI_MODEL"
+        with serve(NOWHERE, hosted_model="other") as client:
+            named = "HOSTED_URL, HOSTED_KEY or HOSTED_MODEL"
             assert client.get("/api/v1/models/host").json()["overruled_by"] == named
             assert client.put("/api/v1/models/host", json=chosen).status_code == 409
             assert _answered_by(client)[0] == "extractive"

@@ -247,7 +247,6 @@ def test_what_makes_no_sense_is_refused(shop: Site, body: dict[str, object], sai
     [
         ({"collection": "/nowhere/at/all"}, "is no folder"),
         ({"library": "public"}, "has no question"),
-        ({"axes": {"rerank": ["cross_encoder"]}}, "CROSS_ENCODER_DIR"),
     ],
 )
 def test_what_turns_out_impossible_fails_the_job_with_its_cure(

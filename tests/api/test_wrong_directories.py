@@ -17,12 +17,7 @@ import pytest
             "PROMPTS_DIR",
             {"rewrite.yml": "max_tokens: 5\nparts: {instruction: x, mood: y}"},
             ("rewrite.yml", "mood"),
-        ),
-        (
-            "CROSS_ENCODER_DIR",
-            {"config.json": "{}", "model.safetensors": ""},
-            ("config.json", "model_type"),
-        ),
+        )
     ],
 )
 def test_a_wrong_directory_ends_the_start_with_2(

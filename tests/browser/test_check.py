@@ -11,11 +11,10 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import OpenPage
 from tests.browser.documents import ORCHARD
 from tests.browser.servers import DocuMind
-from tests.browser.views import ask, choose
+from tests.browser.views import choose
 from tests.fakes.files import make_docx
 
 SOURCE = "The bridge over the river Tagus opened on 6 August 1966. It is 2277 metres long."
-ARTICLE = "The Tagus river bridge was opened on 9 August 1966, after four years."
 
 
 def _checked(page: Page) -> dict[str, int]:
@@ -107,19 +106,6 @@ def test_a_file_is_read_and_a_source_that_does_not_hold_gets_a_better_one(
     assert _checked(page) == {"not found": 1}
     checked = page.get_by_role("region", name="Checked text")
     expect(checked).to_contain_text("A better source: “The bridge over the river Tagus")
-
-
-def test_sources_that_disagree_are_marked_and_told(empty: DocuMind, open_page: OpenPage) -> None:
-    empty.upload(("bridge.md", SOURCE.encode()))
-    empty.upload(("tagus.md", ARTICLE.encode()), library="public")
-    page = open_page(empty)
-    choose(page, "All")
-    ask(page, "When was the bridge over the river Tagus opened?")
-    expect(page.get_by_text("different figures or dates for the same thing")).to_be_visible()
-    sources = page.get_by_role("region", name="Sources")
-    expect(sources.get_by_role("button", name="differs from")).to_have_count(2)
-    sources.get_by_role("button", name="differs from").first.click()
-    expect(page.locator("[data-highlight]").first).to_contain_text("August 1966")
 
 
 def test_references_of_a_draft_are_looked_up(empty: DocuMind, open_page: OpenPage) -> None:

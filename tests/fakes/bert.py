@@ -41,10 +41,8 @@ class TinyBert:
             "layer_norm_eps": self.epsilon,
         }
 
-    def weights(
-        self, seed: int, *, prefix: str = "", classifier: bool = False
-    ) -> dict[str, FloatArray]:
-        """Random tensors under their PyTorch names."""
+    def weights(self, seed: int, *, reader: bool = False) -> dict[str, FloatArray]:
+        """Random tensors under their PyTorch names; `reader`: those of its heads too."""
         rng = np.random.default_rng(seed)
         h, shapes = self.hidden, dict[str, tuple[int, ...]]()
 
@@ -54,12 +52,12 @@ class TinyBert:
         def norm(name: str) -> None:
             shapes[f"{name}.weight"], shapes[f"{name}.bias"] = (h,), (h,)
 
-        shapes |= {f"{prefix}embeddings.word_embeddings.weight": (self.vocabulary, h)}
-        shapes |= {f"{prefix}embeddings.position_embeddings.weight": (self.positions, h)}
-        shapes |= {f"{prefix}embeddings.token_type_embeddings.weight": (2, h)}
-        norm(f"{prefix}embeddings.LayerNorm")
+        shapes |= {"embeddings.word_embeddings.weight": (self.vocabulary, h)}
+        shapes |= {"embeddings.position_embeddings.weight": (self.positions, h)}
+        shapes |= {"embeddings.token_type_embeddings.weight": (2, h)}
+        norm("embeddings.LayerNorm")
         for number in range(self.layers):
-            at = f"{prefix}encoder.layer.{number}."
+            at = f"encoder.layer.{number}."
             for part in ("query", "key", "value"):
                 dense(f"{at}attention.self.{part}", h, h)
             dense(f"{at}attention.output.dense", h, h)
@@ -67,31 +65,31 @@ class TinyBert:
             dense(f"{at}intermediate.dense", self.wide, h)
             dense(f"{at}output.dense", h, self.wide)
             norm(f"{at}output.LayerNorm")
-        if classifier:
-            dense(f"{prefix}pooler.dense", h, h)
-            dense("classifier", 1, h)
+        if reader:
+            for head, classes in (("answers", 1), ("claim", 3)):
+                dense(f"{head}.pooler", h, h)
+                dense(f"{head}.classifier", classes, h)
+            dense("span", 2, h)
         return {
             name: rng.normal(0, 0.4, shape).astype(np.float32) for name, shape in shapes.items()
         }
 
     def hidden_states(
-        self, w: Mapping[str, FloatArray], prefix: str, ids: list[int], types: list[int]
+        self, w: Mapping[str, FloatArray], ids: list[int], types: list[int]
     ) -> Floats:
         """Last hidden states `[tokens, hidden]` of one unpadded text, in float64."""
 
         def dense(x: Floats, name: str) -> Floats:
-            return x @ w[f"{prefix}{name}.weight"].T.astype(np.float64) + w[f"{prefix}{name}.bias"]
+            return x @ w[f"{name}.weight"].T.astype(np.float64) + w[f"{name}.bias"]
 
         def norm(x: Floats, name: str) -> Floats:
             centred = x - x.mean(-1, keepdims=True)
             scale = np.sqrt((centred**2).mean(-1, keepdims=True) + self.epsilon)
-            result: Floats = (
-                centred / scale * w[f"{prefix}{name}.weight"] + w[f"{prefix}{name}.bias"]
-            )
+            result: Floats = centred / scale * w[f"{name}.weight"] + w[f"{name}.bias"]
             return result
 
         table = {
-            kind: w[f"{prefix}embeddings.{kind}_embeddings.weight"].astype(np.float64)
+            kind: w[f"embeddings.{kind}_embeddings.weight"].astype(np.float64)
             for kind in ("word", "position", "token_type")
         }
         x = norm(
@@ -121,17 +119,21 @@ class TinyBert:
 
     def embedding(self, w: Mapping[str, FloatArray], ids: list[int]) -> Floats:
         """Mean of the hidden states, scaled to norm 1."""
-        mean = self.hidden_states(w, "", ids, [0] * len(ids)).mean(0)
+        mean = self.hidden_states(w, ids, [0] * len(ids)).mean(0)
         result: Floats = mean / np.linalg.norm(mean)
         return result
 
-    def logit(self, w: Mapping[str, FloatArray], ids: list[int], types: list[int]) -> float:
-        """Tanh pooler on the first state, then the linear output."""
-        first = self.hidden_states(w, "bert.", ids, types)[0]
-        pooled = np.tanh(
-            w["bert.pooler.dense.weight"].astype(np.float64) @ first + w["bert.pooler.dense.bias"]
-        )
-        return float((w["classifier.weight"].astype(np.float64) @ pooled + w["classifier.bias"])[0])
+    def logits(self, w: Mapping[str, FloatArray], ids: list[int], types: list[int]) -> Floats:
+        """Tanh poolers on the first state, then the linear outputs: answers, three of a claim."""
+        first = self.hidden_states(w, ids, types)[0]
+        found = []
+        for head in ("answers", "claim"):
+            pooled = np.tanh(
+                w[f"{head}.pooler.weight"].astype(np.float64) @ first + w[f"{head}.pooler.bias"]
+            )
+            weight = w[f"{head}.classifier.weight"].astype(np.float64)
+            found.append(weight @ pooled + w[f"{head}.classifier.bias"])
+        return np.concatenate(found)
 
 
 def write_safetensors(path: Path, tensors: Mapping[str, npt.NDArray[np.generic]]) -> None:

@@ -48,9 +48,6 @@ class HashModels(EmbeddedModels):
     def __init__(self) -> None:
         """Load nothing."""
 
-    def reranker(self) -> None:
-        return None
-
 
 class LocalModels(Models):
     """Models without a host; `fixed` decides who answers (nobody: quotes)."""

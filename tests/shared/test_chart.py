@@ -15,14 +15,14 @@ import typer
 import yaml
 
 from app.cli import main as entry
-from app.settings import Settings
-from scripts.dockerfile import stages
+from app.settings import Settings, names_of
 from scripts.write_env_example import chart_schema
 from tests.fakes.qdrant_double import VERSION
+from tests.unit.test_deployment import environment_of_the_image
 
 ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "deploy/helm/documind"
-SETTINGS = {name.upper() for name in Settings.model_fields}
+SETTINGS = {name.upper() for field in Settings.model_fields for name in names_of(field)}
 OF_CONTAINERS = {"POSTGRES_PASSWORD", "POD_IP", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"}
 """Variables of our containers that are no settings: parts of a setting, and keys that obstore reads."""
 KUBERNETES = ("1.25", "1.37")
@@ -51,7 +51,7 @@ COMBINATIONS: dict[str, Values] = {
         "api": {"replicas": 5},
         "ingress": {"enabled": True, "host": "docs.example", "className": "nginx", "tlsSecret": "tls", "annotations": {"a/b": "c"}},
         "settings": {"OLLAMA_BASE_URL": "http://ollama:11434", "CHUNK_SIZE": 700, "LOG_JSON": False},
-        "secretSettings": ["OPENAI_API_KEY"],
+        "secretSettings": ["HOSTED_KEY"],
         "trustedHosts": ["docs.internal"],
         "networkPolicy": {"enabled": False},
     },
@@ -125,7 +125,7 @@ def test_a_misspelt_key_of_an_object_is_found(chart: helm_python.Chart) -> None:
         ({"replica": 3}, "replica"),
         ({"api": {"replicaCount": 3}}, "replicaCount"),
         ({"settings": {"CHUNKSIZE": 700}}, "CHUNKSIZE"),
-        ({"settings": {"OPENAI_API_KEY": "k3y"}}, "OPENAI_API_KEY"),
+        ({"settings": {"HOSTED_KEY": "k3y"}}, "HOSTED_KEY"),
         ({"settings": {"DATABASE_URL": "postgresql://a:b@c/d"}}, "DATABASE_URL"),
         ({"secretSettings": ["CHUNK_SIZE"]}, "secretSettings"),
         ({"workers": [{"name": "a", "lanes": ["slow"], "replicas": 1}]}, "lanes"),
@@ -211,7 +211,7 @@ def test_a_name_of_the_ingress_is_trusted(chart: helm_python.Chart) -> None:
     given = variables(ours(objects)["demo-documind-api"])
     assert given["TRUSTED_HOSTS"].endswith(",docs.example,docs.internal")
     assert (given["CHUNK_SIZE"], given["LOG_JSON"]) == ("700", "false")
-    assert given["OPENAI_API_KEY"]["secretKeyRef"]["key"] == "OPENAI_API_KEY"
+    assert given["HOSTED_KEY"]["secretKeyRef"]["key"] == "HOSTED_KEY"
     (rule,) = of_kind(objects, "Ingress")["demo-documind"]["spec"]["rules"]
     assert rule["host"] == "docs.example"
 
@@ -246,7 +246,7 @@ def test_the_schema_is_migrated_before_servers_of_a_new_release_start(
 
 @pytest.mark.parametrize("values", COMBINATIONS.values(), ids=COMBINATIONS)
 def test_no_pod_has_more_power_than_it_needs(chart: helm_python.Chart, values: Values) -> None:
-    image = next(one for one in stages((ROOT / "Dockerfile").read_text())[-1].instructions if one.name == "ENV").pairs()  # fmt: skip
+    image = environment_of_the_image()
     objects = manifests(chart, values)
     for name, pod in pods(objects).items():
         assert pod["automountServiceAccountToken"] is False, name

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import Engine, event
 
 from app.bootstrap import build_services
-from app.bootstrap.libraries import Adopter
+from app.bootstrap.libraries import Calibrator
 from app.bootstrap.services import Services
 from app.core.types import Library, Question
 from app.jobs.kinds import SAMPLES
@@ -128,17 +128,17 @@ def test_two_idle_servers_and_a_worker_take_two_statements_a_second(cost: Cost) 
     """The housekeeper writes, so that each server looks at its libraries afresh."""
     services = cost.services
     jobs, beat_s = services.jobs, 2 * JobOptions().beat_s
-    adopter = Adopter(services.embedders, services.store, jobs)
+    calibrator = Calibrator(services.embedders.calibrations, services.store, jobs)
     housekeeper = Housekeeper(services.maintenance, jobs, 1e-9)
     deadline_s = time.monotonic() + 60
     while services.store.supervisor._left_behind():  # what the test before wrote
         assert time.monotonic() < deadline_s
         time.sleep(0.05)
     one_s = cost.of(housekeeper.look) / LOOK_SHARED_S
-    assert adopter.look_at_all() == LOOK_SHARED_S
+    assert calibrator.look_at_all() == LOOK_SHARED_S
     housekeeper.look()
     each_s = (
-        cost.of(adopter.look_at_all) / LOOK_SHARED_S
+        cost.of(calibrator.look_at_all) / LOOK_SHARED_S
         + cost.of(services.store.supervisor._left_behind) / supervisor.LOOK_EVERY_S
         + cost.of(lambda: jobs._beat(jobs._beaten_s + 1e3)) / beat_s
         + 1 / LOOK_SHARED_S  # another process has the turn of the housekeeper

@@ -60,7 +60,7 @@ def test_config_shows_no_password(monkeypatch: pytest.MonkeyPatch) -> None:
         "ORIGINALS_URL": f"s3://b/p?endpoint=http://k:{SECRET}@h:1",
         "SEARCH_URL": f"http://q:{SECRET}@h:6333,q2:{SECRET}@h2:6333",
         "OLLAMA_BASE_URL": f"http://u:{SECRET}@127.0.0.1:8,u3:{SECRET}@127.0.0.1:7",
-        "OPENAI_BASE_URL": f"u:{SECRET},x@h",
+        "HOSTED_URL": f"u:{SECRET},x@h",
         "DATA_DIR": "/tmp/me@here",
     }
     for name, value in given.items():

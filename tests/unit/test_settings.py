@@ -1,7 +1,10 @@
+from pathlib import Path
+
 import pytest
 from pydantic import ValidationError
 
 from app.core.types import Library
+from app.models.options import HostedOptions
 from app.settings import Settings, unknown_names
 from scripts.write_env_example import ROOT, configuration_page, env_example
 
@@ -50,7 +53,50 @@ def test_the_docmind_alias_of_the_git_sha_is_read(monkeypatch: pytest.MonkeyPatc
 
 
 def test_keys_never_show_in_a_repr() -> None:
-    assert "s3cret" not in repr(settings(api_key="s3cret", openai_api_key="s3cret"))
+    assert "s3cret" not in repr(settings(api_key="s3cret", hosted_key="s3cret"))
+    assert "s3cret" not in repr(settings(openai_api_key="s3cret"))
+
+
+def test_one_host_has_the_names_of_openai_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    monkeypatch.setenv("OPENAI_MODEL", "other")
+    monkeypatch.setenv("HOSTED_MODEL", "chat-1")
+    host = HostedOptions("http://127.0.0.1:1/v1", "k", "chat-1")
+    for provider in ("auto", "openai", "openai_compatible"):
+        hosts = settings(llm_provider=provider).providers().hosted
+        assert hosts
+        assert set(hosts) <= {"openai", "openai_compatible"}
+        assert set(hosts.values()) == {host}
+    assert unknown_names({"OPENAI_MODEL": "x", "HOSTED_MODDEL": "x"}) == ["HOSTED_MODDEL"]
+
+
+def test_a_key_of_openai_goes_to_no_other_vendor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    monkeypatch.setenv("HOSTED_MODEL", "large")
+    hosts = settings(llm_provider="groq").providers().hosted
+    assert hosts == {"groq": HostedOptions(model="large")}
+    assert settings(embedding_provider="mistral").providers().hosted["mistral"].api_key == ""
+
+
+def test_the_settings_of_a_vendor_name_their_successors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GROQ_API_KEY", "k")  # of another program, as long as nobody names groq
+    assert settings(llm_provider="openai").hosted_key == ""
+    with pytest.raises(ValidationError, match="GROQ_API_KEY is gone: set HOSTED_KEY instead"):
+        settings(llm_provider="groq")
+    assert settings(llm_provider="groq", hosted_key="mine").hosted_key == "mine"
+    (tmp_path / ".env").write_text("EMBEDDING_PROVIDER=mistral\nMISTRAL_MODEL=large\n")
+    with pytest.raises(ValidationError, match="MISTRAL_MODEL is gone: set HOSTED_MODEL instead"):
+        Settings(_env_file=tmp_path / ".env")
+
+
+def test_two_hosts_are_refused() -> None:
+    with pytest.raises(ValidationError, match="are two hosts"):
+        settings(llm_provider="groq", embedding_provider="google")
+    assert settings(llm_provider="google", embedding_provider="google").providers().hosted
+    assert settings(llm_provider="groq", embedding_provider="minilm").providers().hosted
 
 
 @pytest.mark.parametrize(

@@ -26,13 +26,13 @@ function shown(node: ReactNode): string {
 describe("links of documents and answers", () => {
   it.each(BAD)("%j is no link", (url) => {
     expect(webLink(url)).toBeNull();
-    expect(shown(<SourceCard scores={false} source={source(url)} focus={null} differences={[]} onOpen={() => undefined} />)).not.toContain("<a ");
+    expect(shown(<SourceCard scores={false} source={source(url)} focus={null} onOpen={() => undefined} />)).not.toContain("<a ");
     expect(shown(<Markdown text={`See [this](<${url}>) and ${url} now.`} sources={new Set()} renderCitation={() => null} />)).toContain("now.");
   });
 
   it("shows where a good one goes", () => {
     expect(webLink("https://example.org/x?y=1")).toEqual({ href: "https://example.org/x?y=1", host: "example.org" });
-    expect(shown(<SourceCard scores={false} source={source("https://example.org/x")} focus={null} differences={[]} onOpen={() => undefined} />)).toContain(">example.org</a>");
+    expect(shown(<SourceCard scores={false} source={source("https://example.org/x")} focus={null} onOpen={() => undefined} />)).toContain(">example.org</a>");
     expect(webLink(null)).toBeNull();
   });
 });

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
 import type { AnswerRecord } from "@/api/types";
-import { differencesOf } from "@/lib/disagreement";
 import { citationWords, confidenceOf, supportOf } from "@/lib/trust";
 
 function answer(part: object): AnswerRecord {
@@ -27,12 +26,4 @@ test("support is told in words, headings do not count", () => {
 
 test("a citation's support is told in words with its number", () => {
   expect([1, 0.9, 0.44].map(citationWords)).toEqual(["word for word (1.00)", "supported (0.90)", "may say it, not confirmed (0.44)"]);
-});
-
-test("both sides of a disagreement are marked, once each", () => {
-  const pair = { paper: { n: 1, start: 5, end: 9, values: [] }, article: { n: 4, start: 0, end: 7, values: [] } };
-  const found = differencesOf(answer({ trace: { disagreements: [pair, pair] } }));
-  expect(found.get(1)).toEqual([{ other: 4, start: 5, end: 9 }]);
-  expect(found.get(4)).toEqual([{ other: 1, start: 0, end: 7 }]);
-  expect(differencesOf(null).size).toBe(0);
 });

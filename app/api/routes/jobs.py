@@ -22,14 +22,12 @@ from app.api.deps import (
     settings_open,
 )
 from app.api.errors import declared
-from app.api.schemas.base import Flag, Reply, Request
+from app.api.schemas.base import Reply, Request
 from app.api.streaming import EventStream, Pump, each, event
 from app.core.access import Caller
 from app.core.errors import Conflict, InvalidInput, NotFound, made_in_data
 from app.core.forms import json_values
 from app.core.types import Job, Library, LibraryName
-from app.evaluation import cases as answer_cases
-from app.evaluation import comparison
 from app.evaluation.arms import EvaluationBody
 from app.evaluation.report import EvaluationReport, EvaluationSummary, Format
 from app.jobs.kinds import BACKUP, CALIBRATE, EXPORT, FSCK, IMPORT
@@ -169,12 +167,6 @@ class ReembedRequest(Request):
     model: str | None = Field(
         None, min_length=1, max_length=200, description="embedding model; null: as configured"
     )
-    questions: ServerPath | None = Field(
-        None,
-        description="answer set (JSON Lines) to compare old and new with; null: made of the"
-        " library's sentences and titles",
-    )
-    force: Flag = Field(False, description="use the new vectors even if they find less")
 
 
 class StoreFault(Reply):
@@ -271,19 +263,12 @@ def calibrate(services: Composition, asked: CalibrateRequest) -> Job:
     responses=declared("conflict", "disk_full", "too_large"),
 )
 def reembed(services: Composition, asked: ReembedRequest) -> Job:
-    """Re-embed a library with another model, compare, and swap; as a job.
+    """Re-embed a library with another model, then swap; as a job.
 
-    The current vectors keep serving. The swap is refused if fewer passages are found. The job's
-    result tells the outcome (swapped, kept, rolled_back, discarded), the reason and the comparison.
+    The current vectors keep serving until then, and `rollback` brings them back. The job's result
+    tells the outcome (swapped, rolled_back, discarded) and the reason.
     """
-    cases = tuple(answer_cases.load(server_path(asked.questions))) if asked.questions else ()
-    library = Library(asked.library)
-    if asked.questions and not comparison.from_answer_set(cases, library):
-        raise InvalidInput(
-            f"{FilePath(asked.questions).name!r} has no question about library {asked.library!r}"
-            " with expected_docs or expected_substrings; leave questions out to have some made"
-        )
-    payload = ReembedPayload(library, asked.action, asked.provider, asked.model, asked.force, cases)
+    payload = ReembedPayload(Library(asked.library), asked.action, asked.provider, asked.model)
     return request_reembed(services.jobs, payload)
 
 

@@ -86,7 +86,7 @@ class LibraryStatus(LibraryDiagnostics):
     )
     embedding: EmbeddingState
     notices: list[Notice] = Field(
-        description="notices about the library's vectors in every search, such as `reembed_offered`"
+        description="notices about the library's vectors, such as `better_embedder`"
     )
     build: str = Field(
         description="`ready`, or `rebuilding DONE of TOTAL` while an index is rebuilt from the"

@@ -322,15 +322,6 @@ class Builds:
         asked = {"of": library.value, "staged_key": staged_key(library)}
         return self._database.rows(_HELD, asked)
 
-    def remark(self, build: int, text: str) -> None:
-        """Keep what must be said of a build while it serves."""
-        with self._database.write("meta") as sql:
-            put_meta(sql, f"build_remark/{build}", text)
-
-    def remark_of(self, build: int) -> str:
-        """Return what must be said of a build; empty for nothing."""
-        return self._database.meta(f"build_remark/{build}") or ""
-
     def pending(self, library: Library, build: int, limit: int) -> list[int]:
         """Return up to `limit` live chunks without a vector in a staged build, in order.
 

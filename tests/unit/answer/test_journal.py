@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 
 from app.answer.options import AnswerOptions
 from app.answer.records import AnswerJournal
-from app.core.types import Answer, Library, Question
+from app.core.types import Answer
 from app.storage.catalog.answers import AnswerStore
-from tests.stores import catalog_with_documents_of, kept_answers, passage, shelved
+from tests.stores import catalog_with_documents_of, kept_answers, shelved
 from tests.telling import tells
 from tests.unit.answer.bench import COPPER, DUARTE, TIDES, Bench, papers
 
@@ -87,20 +87,3 @@ def test_without_retention_nothing_is_forgotten() -> None:
     _journal(store, [NOON - timedelta(days=3000)]).keep(old)
     _journal(store, [NOON]).keep(new)
     assert kept_answers(store) == [new.answer_id, old.answer_id]
-
-
-def test_hash_forgets_the_figures_of_disagreements() -> None:
-    passages = [
-        passage(
-            "The bridge over the river Tagus opened in 1966.", key="paper", library=Library.PAPERS
-        ),
-        passage(
-            "The Tagus river bridge was opened in 1998.", key="article", library=Library.PUBLIC
-        ),
-    ]
-    bench = Bench(passages=passages, options=AnswerOptions(store_answers="hash"))
-    answer = bench.ask(Question("When was the Tagus river bridge opened?", "all"))
-    assert answer.trace.disagreements
-    kept = json.dumps(bench.answers.get(answer.answer_id))
-    assert not tells(kept, "1966")
-    assert not tells(kept, "1998")

@@ -113,7 +113,6 @@ def test_trace_levels() -> None:
             "evidence": "full",
             "why": "",
         },
-        "disagreements": [],
     }
     full = json_values(AnswerRecord.of(answer, "full"))["trace"]
     assert full is not None
@@ -155,3 +154,15 @@ def test_verdicts_that_were_kept_are_read_in_todays_words() -> None:
     read = from_json(StoredRecord, {**record, "sentences": old})
     assert [one.verdict for one in read.sentences] == ["not_found", "unsure"]
     assert {**json_values(read), "sentences": []} == {**record, "sentences": []}
+
+
+def test_what_an_older_release_kept_of_differing_figures_is_passed_over() -> None:
+    record = json_values(StoredRecord.kept_whole(_answer(), {}, "2026-01-01T00:00:00Z"))
+    side = {"n": 1, "start": 0, "end": 9, "values": [1966.0]}
+    old = {
+        **record,
+        "notices": [{"code": "libraries_disagree", "message": "compare [1] with [2]"}]
+        + record["notices"],
+        "trace": {**record["trace"], "disagreements": [{"paper": side, "article": side}]},
+    }
+    assert json_values(from_json(StoredRecord, old)) == record

@@ -29,6 +29,7 @@ from app.core.types import (
     ModelProfile,
     Notice,
     Prompt,
+    Question,
     QuoteEvent,
     ReadingEvent,
     SourcesEvent,
@@ -152,6 +153,21 @@ def test_a_sentence_that_a_passage_contradicts_stays_with_the_place_that_denies_
     assert denies.quote.endswith("Its melting point is 1085 degrees Celsius.")
     quoted = Bench().ask(papers(QUESTION))
     assert answer.confidence == quoted.confidence / 2  # one of its two sentences is supported
+
+
+def test_a_question_reads_the_libraries_that_it_names_and_no_other() -> None:
+    places = [
+        passage("The bridge over the Tagus opened in 1966.", key="a", library=Library.PAPERS),
+        passage("The Tagus bridge was opened in 1998.", key="b", library=Library.PUBLIC),
+    ]
+    bench = Bench(passages=places)
+    answer = bench.ask(Question("When was the Tagus bridge opened?", "all"))
+    assert {item.hit.passage.chunk.library for item in answer.evidence} == set(Library)
+    assert [one.library for one in bench.retriever.requests] == [Library.PAPERS, Library.PUBLIC]
+    bench = Bench(passages=places)
+    answer = bench.ask(Question("When was the Tagus bridge opened?", "public"))
+    assert set(bench.touched) == {Library.PUBLIC}
+    assert {item.hit.passage.chunk.library for item in answer.evidence} == {Library.PUBLIC}
 
 
 STRAY = "The melting point of copper is 1085 degrees Celsius [1]. It was found on Mars [1]."

@@ -41,7 +41,7 @@ def test_settings_of_a_model_that_is_never_asked_are_named() -> None:
     assert [line.split()[0] for line in lines] == ["LLM_MAX_TOKENS", "REASONING"]
     assert inert_settings(_settings(reasoning="cot", llm_max_tokens=99)) == []
     (line,) = inert_settings(_settings(llm_provider="groq", llm_model="phi4"))
-    assert line.endswith("under LLM_PROVIDER=groq GROQ_MODEL decides")
+    assert line.endswith("under LLM_PROVIDER=groq HOSTED_MODEL decides")
 
 
 def test_prompts_that_the_other_kind_leaves_out_are_named(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def test_config_names_the_source_of_each_setting_and_hides_secrets(
     found = {row["setting"]: (row["value"], row["from"]) for row in json.loads(text)}
     assert found["LLM_MODEL"] == ("phi", ".env")
     assert found["API_PORT"] == ("9100", "environment")
-    assert found["OPENAI_API_KEY"] == ("(hidden)", ".env")
+    assert found["HOSTED_KEY"] == ("(hidden)", ".env")  # by its other name
     assert found["OLLAMA_BASE_URL"] == ("http://host:1,http://other:2", "environment")
     assert found["DATA_DIR"] == (str(tmp_path / "data"), "environment")
     assert "CHUNK_SIZE" not in found

@@ -53,7 +53,7 @@ def test_every_finding_that_is_not_in_order_has_a_cure(
         "LLM_PROVIDER",
     }
     assert only(found, "CHROMA_DIRR").state == "note"
-    assert only(found, "LLM_PROVIDER").cure == "set OPENAI_API_KEY and OPENAI_MODEL"
+    assert only(found, "LLM_PROVIDER").cure == "set HOSTED_KEY and HOSTED_MODEL"
     assert all(finding.cure for finding in found if finding.state != "ok")
     assert {
         "Python",

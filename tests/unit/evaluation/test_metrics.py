@@ -5,11 +5,20 @@ from __future__ import annotations
 import math
 
 import ir_measures
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
-from app.evaluation.metrics import MEASURES, grounded, overlap_with, per_question, percentile
+from app.evaluation.metrics import (
+    MEASURES,
+    grounded,
+    overlap_with,
+    per_question,
+    percentile,
+    permutation_p,
+)
 from evaluation.lib.fits import area_under_curve
 
 RELEVANCE = {"q1": {"a": 1, "b": 1}, "q2": {"c": 1}}
@@ -98,3 +107,19 @@ def test_measures_are_those_of_trec_eval(
 def test_an_unknown_measure_is_named() -> None:
     with pytest.raises(ValueError, match="no measure 'P@five'"):
         per_question({"q1": ["a"]}, RELEVANCE, ["P@five"])
+
+
+@pytest.mark.parametrize("n", [2, 5, 8, 13, 40])
+def test_the_permutation_test_agrees_with_scipy(n: int) -> None:
+    differences = np.random.default_rng(n).normal(0.3, 1.0, n).round(2)
+    theirs = stats.permutation_test(
+        (differences,),
+        np.mean,
+        permutation_type="samples",
+        vectorized=True,
+        n_resamples=10_000,
+        rng=np.random.default_rng(1),
+    ).pvalue
+    assert permutation_p(differences, seed=1) == pytest.approx(
+        theirs, abs=0.02 if 2**n > 10_000 else 1e-12
+    )

@@ -1,4 +1,4 @@
-"""The re-embedding job: compared, swapped or kept, resumed, rolled back, while documents come."""
+"""The re-embedding job: swapped, resumed, rolled back, while documents come."""
 
 from __future__ import annotations
 
@@ -7,17 +7,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from app.bootstrap.services import register_reembed
-from app.core.errors import DiskFull, ProviderUnreachable
+from app.core.errors import Conflict, DiskFull, ProviderUnreachable
 from app.core.ports import Embedder
-from app.core.types import FloatArray, Job, Library
-from app.evaluation.cases import CaseBody
+from app.core.types import FloatArray, Job, Library, json_values
 from app.ingest.embedding import VectorBackfill, fingerprint_of
 from app.jobs.ingest import BACKFILL
-from app.jobs.reembed import ReembedPayload, request_reembed
+from app.jobs.reembed import REEMBED, ReembedPayload, request_reembed
 from app.jobs.runner import JobOptions, JobRunner
 from app.settings import Settings
 from app.storage.maintenance.reembedding import Reembedding
@@ -27,15 +25,6 @@ from tests.fakes.embedders import HashEmbedder
 from tests.unit.storage.drafts import make_draft
 
 PAPERS = Library.PAPERS
-
-
-class BlindEmbedder(HashEmbedder):
-    """Vectors that say nothing about the text."""
-
-    def _rows(self, texts: Sequence[str]) -> FloatArray:
-        rows = np.zeros((len(texts), self.identity.dimension), dtype=np.float32)
-        rows[:, 0] = 1.0
-        return rows
 
 
 class HookedEmbedder(HashEmbedder):
@@ -50,14 +39,12 @@ class HookedEmbedder(HashEmbedder):
 
 @dataclass
 class Shop:
-    """A store with jobs over it; `new` is what a re-embedding takes, `live` what answers questions."""
+    """A store with jobs over it; `new` is what a re-embedding takes."""
 
     store: IndexStore
     jobs: JobRunner
     settings: Settings
     new: Embedder
-    embedders: dict[str, Embedder] = field(default_factory=dict)
-    gone: bool = False
     backfilled: list[str] = field(default_factory=list)
 
     def add(self, *names: str) -> None:
@@ -73,23 +60,13 @@ class Shop:
         )
 
     def embed(self, embedder: HashEmbedder) -> None:
-        self.embedders[embedder.identity.model] = embedder
         ingest = self.settings.ingest()
         self.store.writer.claim(PAPERS, fingerprint_of(embedder.identity, ingest))
         VectorBackfill(self.store.writer, embedder, ingest).run(PAPERS)
 
-    def live(self, library: Library) -> Embedder | None:
-        fingerprint = self.store.catalog.fingerprint(library)
-        return (
-            None
-            if fingerprint is None or self.gone
-            else self.embedders[fingerprint.embedding_model]
-        )
-
     def named(self, _: Library, provider: str | None, model: str | None) -> Embedder:
         assert provider in {None, "minilm"}
         assert model is None
-        self.embedders[self.new.identity.model] = self.new
         return self.new
 
     def run(self, **asked: object) -> dict[str, object]:
@@ -115,7 +92,7 @@ def shop(tmp_path: Path) -> Iterator[Shop]:
             shop.backfilled.append("papers")
 
         jobs.register(BACKFILL, backfill)
-        register_reembed(jobs, settings, store, live_embedder=shop.live, embedder_named=shop.named)
+        register_reembed(jobs, settings, store, shop.named)
         jobs.start()
         try:
             yield shop
@@ -126,7 +103,7 @@ def shop(tmp_path: Path) -> Iterator[Shop]:
 NAMES = tuple(f"heron{n}" for n in range(12))
 
 
-def test_a_model_that_finds_as_much_takes_over(shop: Shop) -> None:
+def test_the_new_model_takes_over_and_says_how_to_go_back(shop: Shop) -> None:
     shop.add(*NAMES)
     shop.embed(HashEmbedder(64, model="old"))
     found = shop.run(provider="minilm")
@@ -136,50 +113,12 @@ def test_a_model_that_finds_as_much_takes_over(shop: Shop) -> None:
         "new",
         24,
     )
-    assert found["question_set"] == "automatic"
+    assert "documind reembed --library papers --rollback" in str(found["reason"])
     assert shop.store.catalog.fingerprint(PAPERS) == fingerprint_of(
         shop.new.identity, shop.settings.ingest()
     )
     again = shop.ended()
     assert (again.state, again.errors[0].split(":")[0]) == ("failed", "conflict")
-
-
-def test_a_model_that_finds_less_does_not_until_it_is_forced(shop: Shop) -> None:
-    shop.add(*NAMES)
-    shop.embed(HashEmbedder(64, model="old"))
-    shop.new = BlindEmbedder(48, model="blind")
-    found = shop.run()
-    assert (found["outcome"], found["after"]) == ("kept", "old")
-    assert "find less" in str(found["reason"])
-    assert "--force" in str(found["reason"])
-    fingerprint = shop.store.catalog.fingerprint(PAPERS)
-    assert fingerprint is not None
-    assert fingerprint.embedding_model == "old"
-    forced = shop.run(force=True)
-    assert (forced["outcome"], forced["after"], forced["embedded"]) == ("swapped", "blind", 0)
-    live = shop.store.builds.of(PAPERS, "live")
-    assert live is not None
-    assert "find less" in shop.store.builds.remark_of(live.number)
-
-
-def test_the_users_questions_decide(shop: Shop) -> None:
-    shop.add(*NAMES)
-    shop.embed(BlindEmbedder(64, model="old"))
-    questions = tuple(
-        CaseBody(
-            f"who {name}walks {name}along the {name}shore",
-            "papers",
-            "question",
-            expected_docs=(name,),
-        )
-        for name in NAMES
-    )
-    found = shop.run(questions=questions)
-    assert (found["outcome"], found["question_set"]) == ("swapped", "yours")
-    comparison = found["comparison"]
-    assert isinstance(comparison, dict)
-    assert comparison["questions"] == len(NAMES)
-    assert comparison["after"] >= comparison["before"]
 
 
 def test_documents_that_come_meanwhile_are_in_both_builds(shop: Shop) -> None:
@@ -266,21 +205,32 @@ def test_a_host_that_is_away_is_tried_again_and_nothing_is_embedded_twice(shop: 
     assert len(new.embedded) == 24
 
 
-def test_without_the_old_model_there_is_nothing_to_compare_with(shop: Shop) -> None:
-    shop.add(*NAMES)
-    shop.embed(HashEmbedder(64, model="old"))
-    shop.gone = True
-    found = shop.run()
-    assert (found["outcome"], found["question_set"], found["comparison"]) == (
-        "swapped",
-        "none",
-        None,
-    )
-    assert "cannot be searched" in str(found["reason"])
-
-
 def test_an_empty_library_takes_the_new_model_at_once(shop: Shop) -> None:
-    assert shop.run()["outcome"] == "swapped"
+    found = shop.run()
+    assert (found["outcome"], found["before"]) == ("swapped", None)
+    assert "rollback" not in str(found["reason"])
     fingerprint = shop.store.catalog.fingerprint(PAPERS)
     assert fingerprint is not None
     assert fingerprint.embedding_model == "new"
+
+
+def test_a_job_of_an_older_release_is_joined_and_runs(shop: Shop) -> None:
+    shop.add(*NAMES)
+    shop.embed(HashEmbedder(64, model="old"))
+    held, go = threading.Event(), threading.Event()
+    new = HookedEmbedder(48, model="new")
+
+    def hold() -> None:
+        held.set()
+        assert go.wait(30)
+
+    new.hook = hold
+    shop.new = new
+    older = {**json_values(ReembedPayload(PAPERS)), "force": True, "questions": [], "retry": True}
+    job = shop.jobs.submit(REEMBED, older, unit="chunks")
+    assert held.wait(30)
+    assert request_reembed(shop.jobs, ReembedPayload(PAPERS)).id == job.id
+    with pytest.raises(Conflict, match="wait for it"):
+        request_reembed(shop.jobs, ReembedPayload(PAPERS, provider="ollama"))
+    go.set()
+    assert shop.jobs.wait(job.id, 30).state == "done"

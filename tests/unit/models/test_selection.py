@@ -245,7 +245,7 @@ def test_a_hosted_provider_is_chosen_by_name_only() -> None:
         ).hosted
         is False
     )
-    with pytest.raises(InvalidInput, match="set MISTRAL_MODEL"):
+    with pytest.raises(InvalidInput, match="set HOSTED_MODEL"):
         choose_generator(ProviderOptions(llm_provider="mistral"), watch)
     with pytest.raises(InvalidInput, match="needs EMBEDDING_MODEL"):
         choose_embedder(ProviderOptions(embedding_provider="openai_compatible"), watch)

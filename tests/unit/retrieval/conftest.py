@@ -7,7 +7,7 @@ from typing import Protocol
 
 import pytest
 
-from app.core.ports import Embedder, Reranker
+from app.core.ports import Embedder, Reader
 from app.core.types import Passage
 from app.retrieval.pipeline import Retriever
 from app.retrieval.request import RetrievalOptions
@@ -30,7 +30,7 @@ class StockedLibrary:
         self,
         *,
         writer: CatalogIndexWriter | None = None,
-        reranker: Reranker | None = None,
+        reader: Reader | None = None,
         late: LateInteraction | None = None,
         asks_host: bool = False,
         **options: object,
@@ -43,7 +43,7 @@ class StockedLibrary:
             self.embedder,
             RetrievalOptions(**options),  # type: ignore[arg-type]
             writer=writer,
-            reranker=reranker,
+            reader=reader,
             late=late,
             asks_host=asks_host,
         )

@@ -11,8 +11,9 @@ from sqlalchemy import update
 
 from app.core.errors import IndexDamaged, InvalidInput, ProviderUnreachable
 from app.core.trace import Trace
-from app.core.types import EmbedderIdentity, Filters, FloatArray, Fusion, Library
+from app.core.types import EmbedderIdentity, Filters, FloatArray, Fusion, Library, Stance
 from app.ingest.embedding import CodeBackfill
+from app.models.reader import MiniLmReader
 from app.retrieval.pipeline import Retriever
 from app.retrieval.request import Retrieval, SearchRequest
 from app.retrieval.reranking import LateInteraction
@@ -223,19 +224,30 @@ def test_arms_keep_the_answer_first(stock: Shelve, option: dict[str, Any]) -> No
     assert _keys(found)[0] == "rollo"
 
 
-def test_a_cross_encoder_orders_by_its_logits(stock: Shelve) -> None:
+def test_the_reader_orders_by_its_logits_where_it_is_asked_to(stock: Shelve) -> None:
     class Contrary:
         name = "contrary"
 
-        def score(self, question: str, texts: Sequence[str]) -> list[float]:
-            return [5.0 if "Wheat" in text else -1.0 for text in texts]
+        def answers(self, question: str, units: Sequence[str]) -> list[float]:
+            return [5.0 if "Wheat" in text else -1.0 for text in units]
 
-    retriever = stock(NORMANS).retriever(reranker=Contrary())
-    found = _ask(retriever, "leader of the Norse", keep_weak=True, top_k=2)
+        def stances(self, pairs: Sequence[tuple[str, str]]) -> list[Stance]:
+            raise AssertionError(pairs)  # a search reads no claim
+
+    retriever = stock(NORMANS).retriever(reader=Contrary())
+    found = _ask(retriever, "leader of the Norse", keep_weak=True, top_k=2, rerank="cross_encoder")
     assert _keys(found) == ["cereals", "rollo"]
     assert found.hits[0].score == found.hits[0].signals.rerank == 5.0
-    plain = _ask(retriever, "leader of the Norse", keep_weak=True, top_k=2, rerank="none")
-    assert (_keys(plain)[0], plain.hits[0].signals.rerank) == ("rollo", None)
+    for rerank in ("none", None):  # by itself nothing reads passages
+        plain = _ask(retriever, "leader of the Norse", keep_weak=True, top_k=2, rerank=rerank)
+        assert (_keys(plain)[0], plain.hits[0].signals.rerank) == ("rollo", None)
+
+
+def test_the_built_in_reader_puts_the_passage_that_answers_first(stock: Shelve) -> None:
+    retriever = stock(NORMANS).retriever(reader=MiniLmReader(threads=1))
+    found = _ask(retriever, "Who led the Norse?", keep_weak=True, top_k=2, rerank="cross_encoder")
+    assert _keys(found)[0] == "rollo"
+    assert found.hits[0].signals.rerank == found.hits[0].score
 
 
 def test_a_search_may_ask_for_its_own_order(stock: Shelve) -> None:
@@ -288,8 +300,8 @@ def test_late_interaction_where_it_is_not_possible_is_refused(stock: Shelve) -> 
     )
 
 
-def test_a_cross_encoder_that_is_not_configured_is_refused(stock: Shelve) -> None:
-    with pytest.raises(InvalidInput, match="CROSS_ENCODER_DIR"):
+def test_a_reader_that_is_left_out_is_refused(stock: Shelve) -> None:
+    with pytest.raises(InvalidInput, match="READER=false"):
         _ask(stock(NORMANS).retriever(), "the Norse", rerank="cross_encoder")
 
 

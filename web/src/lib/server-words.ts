@@ -6,6 +6,7 @@ import { locale, type Message, t } from "@/lib/language";
 const NOTICES: Record<Notice["code"], Message> = {
   answer_cut: "The model reached the length limit.",
   bands_not_calibrated: "How near passages of this library are is rough for now; it settles by itself.",
+  better_embedder: "Another embedding model would serve this library better.",
   context_cut: "Not everything that was found fits into what the model reads; a part was left out.",
   cutoff_overruled: "Passages were found, but none of their sentences is likely to be the answer.",
   document_unclear: "It is not clear which document is meant: tick it, or name its title.",
@@ -18,16 +19,13 @@ const NOTICES: Record<Notice["code"], Message> = {
   injection_flagged: "A source holds text that looks like instructions to a model; it is marked there.",
   instructions_unused: "Your instructions were not used: no language model wrote this answer.",
   language_differs: "The embedding model of this library does not know the language of the question; passages were found by their words.",
-  libraries_disagree: "Your papers and the encyclopedia give different figures or dates for the same thing; the sources are marked.",
   library_empty: "The library is empty; add a document or the samples.",
   mode_needs_model: "No model was asked: a table or list is made of your documents’ own words, or not at all. A language model that is not small would write the answer from them.",
   quoted_instead: "What the model wrote did not hold; the answer quotes your documents instead.",
-  reembed_offered: "Another embedding model would serve this library better.",
   search_degraded: "The word index is being filled again; until then documents may be missing from what is found.",
   strategy_degraded: "That way of searching was not possible; the question was searched as it stands.",
   subject_missing: "Nothing that was found names all that the question names.",
   vectors_missing: "Some passages are found by their words alone so far.",
-  vectors_worse: "The new embedding of this library finds less than the one before.",
   withheld: "Something that the model wrote is withheld: no passage is sure to say so.",
 };
 

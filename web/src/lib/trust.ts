@@ -22,7 +22,6 @@ const CAUSES: Readonly<Record<string, Message>> = {
   search_degraded: "an index is being rebuilt",
   strategy_degraded: "the chosen way of searching did not work",
   context_cut: "not all passages were read",
-  libraries_disagree: "the libraries give different figures",
 };
 
 /** How sure an answer is: the calibrated probability that it is right, in words. */

@@ -4,7 +4,6 @@ import type { Tone } from "@/components/ui/banner";
 /** How loudly a notice speaks: a cut or a missing part warns, the rest informs. */
 export function noticeTone(code: string): Tone {
   switch (code) {
-    case "libraries_disagree":
     case "context_cut":
     case "injection_flagged":
     case "generator_unavailable":

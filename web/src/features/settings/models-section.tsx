@@ -1,6 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { call } from "@/api/http";
-import { health, models } from "@/api/queries";
+import { health, libraries, models } from "@/api/queries";
+import type { Library } from "@/api/types";
 import { Banner } from "@/components/ui/banner";
 import { Button } from "@/components/ui/button";
 import { LineForm } from "@/components/ui/field";
@@ -11,6 +12,7 @@ import { Tag } from "@/components/ui/tag";
 import { bytes, modelName } from "@/lib/format";
 import { t, tx } from "@/lib/language";
 import { installedModels, modelsInUse } from "@/lib/models";
+import { noticeWords } from "@/lib/server-words";
 import { ConnectOllama } from "@/components/connect-ollama";
 import { HostForm } from "./host-form";
 import { ModelTests } from "./model-tests";
@@ -79,6 +81,7 @@ export function ModelsSection() {
       )}
       {list.data?.fit === false && <Banner tone="warn">{t("The chat model and the embedding model do not fit into memory together; each call may wait for a reload.")}</Banner>}
       {list.data !== undefined && (installed.length > 0 || generator?.startsWith("extractive") === false) && <ModelTests list={list.data} />}
+      <BetterEmbedders />
       <PullForm />
       <HostForm />
     </Section>
@@ -94,6 +97,35 @@ function useChoice() {
       for (const key of ["models", "health", "diagnostics"]) void client.invalidateQueries({ queryKey: [key] });
     },
   });
+}
+
+/** A line for each library that a better embedding model is there for, with the button that takes it. */
+function BetterEmbedders() {
+  const all = useQuery(libraries);
+  const client = useQueryClient();
+  const reembed = useMutation({
+    mutationFn: (library: Library) => call("POST", "api/v1/reembed", { library }),
+    onSettled: () => void client.invalidateQueries({ queryKey: ["jobs"] }),
+  });
+  const found = all.data?.libraries.flatMap(({ library, notices }) => notices.filter(({ code }) => code === "better_embedder").map((notice) => ({ library, notice })));
+  return (
+    <>
+      {found?.map(({ library, notice }) => (
+        <Banner
+          key={library}
+          className="mt-2"
+          action={
+            <Button look="quiet" disabled={reembed.isPending || reembed.isSuccess} onClick={() => reembed.mutate(library)} className="-my-0.5 text-accent">
+              {reembed.isSuccess ? t("Under way") : t("Re-embed {library}", { library })}
+            </Button>
+          }
+        >
+          {noticeWords(notice)}
+        </Banner>
+      ))}
+      {reembed.isError && <Failure error={reembed.error} what={t("That did not work.")} />}
+    </>
+  );
 }
 
 function PullForm() {

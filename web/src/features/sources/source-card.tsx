@@ -8,7 +8,6 @@ import { BandTag, SignalBars } from "@/components/signals";
 import { Button } from "@/components/ui/button";
 import { cx } from "@/components/ui/cx";
 import type { Focus } from "@/hooks/use-workspace";
-import type { Difference } from "@/lib/disagreement";
 import { fixed, placeWords } from "@/lib/format";
 import { t } from "@/lib/language";
 import { webLink } from "@/lib/links";
@@ -22,13 +21,11 @@ interface Props {
   scores: boolean;
   /** Set while a pill points here. */
   focus: Focus | null;
-  /** Where it differs from a source of the other library. */
-  differences: readonly Difference[];
   onOpen: (span: { start: number; end: number }) => void;
 }
 
 /** One passage of an answer: where it is from, how it scored, what it says, and the quote in it. */
-export function SourceCard({ source, namesake = false, scores, focus, differences, onOpen }: Props) {
+export function SourceCard({ source, namesake = false, scores, focus, onOpen }: Props) {
   const card = useRef<HTMLElement>(null);
   const [unfolded, setUnfolded] = useState(false);
   const quote = focus?.quote ?? null;
@@ -68,17 +65,6 @@ export function SourceCard({ source, namesake = false, scores, focus, difference
           <MarkedText text={text} offset={source.start} start={span.start} end={span.end} scroll={focus !== null} dense />
         )}
       </div>
-      {differences.map(({ other, start, end }) => (
-        <button
-          key={`${other}-${start}`}
-          type="button"
-          title={t("The libraries give different figures or dates for the same thing: open the sentence")}
-          className="mt-2 mr-1 rounded-sm bg-warn-soft px-1.5 text-2xs font-medium text-warn hover:underline"
-          onClick={() => onOpen({ start, end })}
-        >
-          {t("differs from [{other}]", { other })}
-        </button>
-      ))}
       <div className="mt-2 flex flex-wrap items-center gap-1">
         <Button look="quiet" icon="open" className="-ml-2" onClick={() => onOpen(quote ?? { start: source.start, end: source.end })}>
           {t("Open document")}

@@ -3,7 +3,6 @@ import { Guarded } from "@/components/ui/guarded";
 import { Empty } from "@/components/ui/states";
 import { useChat } from "@/hooks/use-chat";
 import { useWorkspace } from "@/hooks/use-workspace";
-import { differencesOf } from "@/lib/disagreement";
 import { lookedAt } from "@/lib/exchange";
 import { t } from "@/lib/language";
 import { SourceCard } from "./source-card";
@@ -14,7 +13,6 @@ export function SourcesPane() {
   const { focus, read, scoresShown, toggleScores } = useWorkspace();
   const exchange = lookedAt(exchanges, focus?.exchange);
   const sources = exchange?.sources ?? [];
-  const differences = differencesOf(exchange?.answer ?? null);
   const busy = exchange?.state === "waiting" || exchange?.state === "streaming";
   return (
     <section aria-label={t("Sources")} className="flex h-full min-h-0 flex-col border-l border-line bg-paper">
@@ -35,7 +33,6 @@ export function SourcesPane() {
               source={source}
               namesake={sources.some(({ title, doc_id }) => title === source.title && doc_id !== source.doc_id)}
               scores={scoresShown}
-              differences={differences.get(source.n) ?? []}
               focus={focus !== null && focus.exchange === exchange?.id && focus.n === source.n ? focus : null}
               onOpen={({ start, end }) =>
                 read({ library: source.library, doc_id: source.doc_id, title: source.title, revision: source.revision, start, end, page: source.page })

@@ -1,19 +1,10 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { call } from "@/api/http";
 import type { LibraryRecord } from "@/api/types";
 import { Banner } from "@/components/ui/banner";
-import { Button } from "@/components/ui/button";
-import { Failure } from "@/components/ui/states";
 import { t } from "@/lib/language";
 import { noticeWords } from "@/lib/server-words";
 
-/** What is to be said of a library's vectors: a model that is offered, with the button that takes it, and a host that is away. */
+/** What is to be said of a library's vectors. */
 export function LibraryNotices({ library }: { library: LibraryRecord }) {
-  const client = useQueryClient();
-  const reembed = useMutation({
-    mutationFn: () => call("POST", "api/v1/reembed", { library: library.library }),
-    onSettled: () => void client.invalidateQueries({ queryKey: ["jobs"] }),
-  });
   const away = library.chunks > 0 && !library.embedding.reachable;
   return (
     <>
@@ -23,21 +14,10 @@ export function LibraryNotices({ library }: { library: LibraryRecord }) {
         </Banner>
       )}
       {library.notices.map((notice) => (
-        <Banner
-          key={notice.code}
-          className="mt-2"
-          action={
-            notice.code === "reembed_offered" ? (
-              <Button look="quiet" disabled={reembed.isPending || reembed.isSuccess} onClick={() => reembed.mutate()} className="-my-0.5 text-accent">
-                {reembed.isSuccess ? t("Under way") : t("Re-embed {library}", { library: library.library })}
-              </Button>
-            ) : undefined
-          }
-        >
+        <Banner key={notice.code} className="mt-2">
           {noticeWords(notice)}
         </Banner>
       ))}
-      {reembed.isError && <Failure error={reembed.error} what={t("That did not work.")} />}
     </>
   );
 }

@@ -26,7 +26,6 @@ COPPER = ("copper.txt", b"Copper is a soft red metal. It melts at 1085 degrees C
 @pytest.fixture
 def serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Iterator[TestClient]]:
     """Run a server over the same data directory, as often as a test likes."""
-    monkeypatch.setattr("app.bootstrap.libraries.LOOK_EVERY_S", 0.1)
     monkeypatch.setattr("app.bootstrap.libraries.LOOK_SELDOM_S", 0.1)
     monkeypatch.setattr("app.models.ollama._FRESH_S", 0.05)
 
@@ -79,14 +78,9 @@ def _embeds(client: TestClient, name: str, embedder: str) -> bool:
     )
 
 
-def test_samples_take_the_model_that_is_pulled_while_the_server_runs(
-    serve: Callable[..., object],
-) -> None:
-    with OllamaDouble(models=[]) as double, serve(ollama_base_url=double.url) as client:  # type: ignore[attr-defined]
+def test_an_embedder_is_calibrated_by_itself(serve: Callable[..., object]) -> None:
+    with OllamaDouble() as double, serve(ollama_base_url=double.url, samples=False) as client:  # type: ignore[attr-defined]
         assert client.post("/api/v1/samples").is_success
-        assert _embeds(client, "papers", MINILM)
-        assert _library(client)["notices"] == []
-        double.models = list(DEFAULT_MODELS)
         _until(lambda: all(_embeds(client, name, NOMIC) for name in ("public", "papers")))
         _until(lambda: "bands_not_calibrated" not in _codes(client))  # by a job of its own
         acting = client.get("/api/v1/diagnostics").json()["acting"]["papers"]
@@ -95,7 +89,7 @@ def test_samples_take_the_model_that_is_pulled_while_the_server_runs(
             "/api/v1/query", json={"question": "What does alignment catch?", "library": "papers"}
         ).json()
         assert (answer["embedder"], answer["notices"]) == (NOMIC, [])
-        assert _codes(client) <= {"vectors_worse"}  # what the double embeds finds less
+        assert _codes(client) == set()
         assert client.get("/health").json()["embedding"]["papers"] == {
             "embedder": NOMIC,
             "reachable": True,
@@ -103,24 +97,24 @@ def test_samples_take_the_model_that_is_pulled_while_the_server_runs(
         }
 
 
-def test_a_library_of_ones_own_is_offered_the_model_and_one_command_takes_it(
-    serve: Callable[..., object],
-) -> None:
-    with serve(samples=False) as client:  # type: ignore[attr-defined]
+def test_a_model_that_came_is_told_and_one_command_takes_it(serve: Callable[..., object]) -> None:
+    with (
+        OllamaDouble(models=[]) as double,
+        serve(ollama_base_url=double.url, samples=False) as client,  # type: ignore[attr-defined]
+    ):
         _upload(client, *COPPER)
-    with OllamaDouble() as double, serve(ollama_base_url=double.url, samples=False) as client:  # type: ignore[attr-defined]
+        assert _library(client)["notices"] == []
+        double.models = list(DEFAULT_MODELS)
+        _until(lambda: _codes(client) == {"better_embedder"})
         row = _library(client)
-        assert (cast("Json", row["embedding"])["embedder"], row["samples"]) == (MINILM, 0)
-        (notice,) = cast("list[Json]", row["notices"])
-        assert notice["code"] == "reembed_offered"
-        assert "documind reembed --library papers" in str(notice["message"])
+        assert cast("Json", row["embedding"])["embedder"] == MINILM  # it keeps its vectors
         finding = next(iter(check_library(row, [])))
         assert (finding.state, "documind reembed --library papers" in finding.cure) == (
             "note",
             True,
         )
         found = client.get("/api/v1/search", params={"q": "copper", "library": "papers"}).json()
-        assert [said["code"] for said in found["notices"]] == ["reembed_offered"]
+        assert found["notices"] == []  # once, where libraries are listed
         assert client.post("/api/v1/reembed", json={"library": "papers"}).status_code == 202
         _until(lambda: _embeds(client, "papers", NOMIC))
         (notice,) = cast("list[Json]", _library(client)["notices"])

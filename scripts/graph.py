@@ -1,17 +1,14 @@
-"""Build ONNX graphs of BERT encoders from their weights, and keep them: cross-encoders run here.
+"""Build ONNX graphs of BERT encoders from their weights.
 
-Needs the extra `cross-encoder`. `scripts/build_model.py` makes the embedded model's graph with it.
+`scripts.build_model` makes the embedded model's, `evaluation.training` the reader's. Needs what
+requirements-model.lock names.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-import logging
-import os
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -20,15 +17,12 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 import onnx
-import onnxruntime as ort
 from onnx import helper, numpy_helper
 from onnxruntime.quantization import QuantType, quantize_dynamic
 from safetensors import SafetensorError, safe_open
 
 from app.core.errors import Unreadable
-from app.core.ids import content_sha256
 from app.core.types import FloatArray
-from app.models.bert import BertSession, BertTokenizer, feed
 
 # Read the shape of a BERT model from its configuration.
 
@@ -106,13 +100,11 @@ def quantise(graph: bytes, in_float: Sequence[str]) -> bytes:
 # A BERT encoder as an ONNX graph, built from weights, and its int8 form.
 
 Precision = Literal["int8", "fp32"]
-Head = Literal["mean", "classifier", "reader"]
+Head = Literal["mean", "reader"]
 Outliers = Mapping[int, Sequence[int]]
 """Per layer, channels between its up- and down-projection whose activations are several times
 all others'."""
 
-BUILD = "6"
-"""Part of the cache key; raise it when the graph or its quantisation changes."""
 _SPAN = "placed"
 """Names the product of a head of two columns: there is nothing to gain in eight bits."""
 _FEW = "_few"
@@ -144,13 +136,12 @@ class _Builder:
         self,
         weights: Mapping[str, FloatArray],
         shape: BertShape,
-        prefix: str,
         precision: Precision,
         outliers: Outliers,
         *,
         small_tables: bool = False,
     ) -> None:
-        self._weights, self._shape, self._prefix = weights, shape, prefix
+        self._weights, self._shape = weights, shape
         self._quick, self._outliers = precision == "int8", outliers
         self._small_tables = small_tables
         self.nodes: list[object] = []
@@ -169,10 +160,10 @@ class _Builder:
         return name
 
     def weight(self, name: str) -> str:
-        return self.constant(name, self.raw(self._prefix + name))
+        return self.constant(name, self.raw(name))
 
     def transposed(self, name: str) -> str:
-        return self.constant(name, self.raw(self._prefix + name).T)
+        return self.constant(name, self.raw(name).T)
 
     def node(
         self,
@@ -219,7 +210,7 @@ class _Builder:
         places = self.node("Range", [zero, self.node("Squeeze", [size], "count"), one], "places")
         rows = []
         for name, chosen in zip(tables, ("input_ids", places, "token_type_ids"), strict=True):
-            rounded, scale, offset = _rounded(self.raw(self._prefix + name))
+            rounded, scale, offset = _rounded(self.raw(name))
             table = self.constant(name, rounded)
             few = self.node("Gather", [table, chosen], f"{name}.few", axis=0)
             held = [
@@ -246,7 +237,7 @@ class _Builder:
 
     def layer(self, hidden: str, number: int) -> str:
         at = f"encoder.layer.{number}."
-        parts = [self._prefix + at + f"attention.self.{part}" for part in ("query", "key", "value")]
+        parts = [at + f"attention.self.{part}" for part in ("query", "key", "value")]
         qkv = self.constant(
             at + "qkv.weight",
             np.concatenate([self.raw(part + ".weight").T for part in parts], axis=1),
@@ -273,7 +264,7 @@ class _Builder:
         few = self._outliers.get(number, ())
         most = [
             channel
-            for channel in range(len(self.raw(f"{self._prefix}{at}intermediate.dense.bias")))
+            for channel in range(len(self.raw(f"{at}intermediate.dense.bias")))
             if channel not in few
         ]
         narrow = self.through_channels(middle, at, most, "")
@@ -286,7 +277,7 @@ class _Builder:
     def through_channels(self, middle: str, at: str, channels: Sequence[int], suffix: str) -> str:
         """Add up-projection of some channels, GELU, and down-projection without its bias."""
         parts = ("intermediate.dense.weight", "intermediate.dense.bias", "output.dense.weight")
-        up, bias, down = (self.raw(f"{self._prefix}{at}{part}") for part in parts)
+        up, bias, down = (self.raw(f"{at}{part}") for part in parts)
         chosen = list(channels)
         wide = self.node(
             "MatMul", [middle, self.constant(f"{at}up{suffix}", up[chosen].T)], f"{at}wide{suffix}"
@@ -325,12 +316,6 @@ class _Builder:
         pooled = self.node("Gemm", [first, *held[:2]], f"{output}_pooled", transB=1)
         active = self.node("Tanh", [pooled], f"{output}_active")
         return self.node("Gemm", [active, *held[2:]], output, transB=1)
-
-    def classifier_head(self, hidden: str) -> str:
-        """Raw logits of one head, `[batch, classes]`."""
-        return self.classified(
-            self.first(hidden), f"{self._prefix}pooler.dense", "classifier", "output"
-        )
 
     def reader_heads(self, hidden: str) -> tuple[str, str]:
         """Logits `[batch, 4]`: answers, and the three of a claim; start and end of each token."""
@@ -374,15 +359,14 @@ def build_graph(
     """Return the graph of a BERT encoder with a head.
 
     Inputs are int32 `[batch, tokens]`: input_ids, token_type_ids, attention_mask. The output is
-    float32: for `mean` `[batch, hidden]`, rows of L2 norm 1; for `classifier` `[batch, classes]`,
-    raw logits; for `reader` `[batch, 4]`, raw logits, and beside them `[batch, tokens, 2]`.
+    float32: for `mean` `[batch, hidden]`, rows of L2 norm 1; for `reader` `[batch, 4]`, raw
+    logits, and beside them `[batch, tokens, 2]`.
 
     `int8` takes one text, without padding, and GELU by its tanh approximation: quicker, and at the
     same cosine to float32.
 
     Args:
-        weights: Tensors by their PyTorch names; with a `classifier` head the encoder's are prefixed
-            `bert.`.
+        weights: Tensors by their PyTorch names.
         shape: Layers, heads and epsilon.
         head: What to do with the last hidden states.
         precision: `int8` quantises the weights (see `quantise`).
@@ -400,16 +384,15 @@ def build_graph(
         2016 (the tanh approximation).
         https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md
     """
-    prefix, small = "bert." if head == "classifier" else "", head != "mean" and precision == "int8"
-    builder = _Builder(weights, shape, prefix, precision, outliers, small_tables=small)
+    small = head == "reader" and precision == "int8"
+    builder = _Builder(weights, shape, precision, outliers, small_tables=small)
     hidden = builder.embeddings()
     for number in range(shape.layers):
         hidden = builder.layer(hidden, number)
     if head == "reader":
         graph = builder.model(*builder.reader_heads(hidden))
     else:
-        of = builder.mean_head if head == "mean" else builder.classifier_head
-        graph = builder.model(of(hidden), hidden)
+        graph = builder.model(builder.mean_head(hidden), hidden)
     if precision == "fp32":
         return graph
     float_down = [
@@ -421,72 +404,6 @@ def build_graph(
         f"encoder.layer.{number}.{part}{_FEW}" for number in outliers for part in ("wide", "narrow")
     ]
     return quantise(graph, [*float_down, *few, _SPAN])
-
-
-_SUFFIX = ".graph"
-
-_log = logging.getLogger(__name__)
-
-
-def cached_graph(
-    folder: Path | None, key: str, precision: Precision, build: Callable[[], bytes]
-) -> bytes:
-    """Return a graph from the cache, or build and store it; no folder: build each time.
-
-    A cache file is the SHA-256 of the graph (32 bytes) and the graph. It is written to a temporary
-    name and moved, so a reader sees all of it or nothing. A damaged file is built again. Storing
-    one deletes those of another build or ONNX Runtime. `key` says what the graph is made from.
-    """
-    maker = _short(f"{BUILD} {ort.__version__}")
-    name = f"{maker}-{_short(key)}.{precision}{_SUFFIX}"
-    if folder is not None and (graph := _load(folder / name)) is not None:
-        return graph
-    graph = build()
-    if folder is not None:
-        _store(folder / name, graph)
-        for path in folder.glob(f"*{_SUFFIX}"):
-            if not path.name.startswith(maker):  # of another build; it only takes space
-                with suppress(OSError):
-                    path.unlink()
-    return graph
-
-
-def _short(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _load(path: Path) -> bytes | None:
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        return None
-    except OSError:
-        _log.warning(
-            "the cached model graph %s cannot be read; building it again", path.name, exc_info=True
-        )
-        return None
-    digest, graph = content[:32], content[32:]
-    if hashlib.sha256(graph).digest() == digest:
-        return graph
-    _log.warning("the cached model graph %s is damaged; building it again", path.name)
-    return None
-
-
-def _store(path: Path, graph: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(hashlib.sha256(graph).digest())
-            file.write(graph)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).replace(path)
-    except OSError:
-        # the graph is in memory and works; a full or read-only disk only costs the next start two
-        # seconds
-        Path(temporary).unlink(missing_ok=True)
-        _log.warning("the model graph could not be kept as %s", path.name, exc_info=True)
 
 
 # Read weights in the safetensors format.
@@ -507,50 +424,3 @@ def read_float_tensors(path: Path) -> dict[str, FloatArray]:
         raise Unreadable(
             f"{path.name!r} is not a readable safetensors file ({exc}); install it again"
         ) from exc
-
-
-# A cross-encoder from a local directory.
-
-
-class CrossEncoder:
-    """Reranker on a BERT cross-encoder such as ms-marco-MiniLM-L-6-v2; thread-safe."""
-
-    def __init__(
-        self,
-        folder: Path,
-        cache_dir: Path | None = None,
-        *,
-        threads: int = 0,
-        precision: Precision = "int8",
-        max_tokens: int = BERT_POSITIONS,
-    ) -> None:
-        """Open the model, building its graph the first time; no cache directory: in memory only.
-
-        `threads` are cores to use, 0: all. `fp32` doubles the time. A pair longer than
-        `max_tokens`, or than the model has positions, is cut at the passage's end.
-
-        Raises:
-            Unreadable: A file is missing, damaged, or describes another architecture.
-        """
-        weights = folder / "model.safetensors"
-        if not weights.is_file():
-            raise Unreadable(
-                f"{str(weights)!r} is not there; point the setting at a downloaded BERT"
-                " cross-encoder"
-            )
-        shape = BertShape.from_config(folder / "config.json")
-        self.name, self._max_tokens = folder.name, min(max_tokens, shape.positions)
-        self._tokenizer = BertTokenizer(folder / "tokenizer.json")
-        key = f"cross-encoder {content_sha256(weights)}"
-        graph = cached_graph(
-            cache_dir,
-            key,
-            precision,
-            lambda: build_graph(read_float_tensors(weights), shape, "classifier", precision),
-        )
-        self._session = BertSession(graph, threads)
-
-    def score(self, question: str, texts: Sequence[str]) -> list[float]:
-        pairs = self._tokenizer.encode_pairs([(question, text) for text in texts], self._max_tokens)
-        logits = self._session.many([feed(ids, types) for ids, types in pairs], 1)
-        return [float(logit) for logit in logits[:, 0]]
