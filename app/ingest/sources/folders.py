@@ -114,11 +114,11 @@ def _own_text(path: Path) -> str:
 
 
 SIDECAR = ".meta.json"
-"""Ends the name of a file that holds tags and metadata of the file that it is named after."""
+"""Ends the name of a file that holds labels of the file that it is named after."""
 
 
 def labels_beside(path: Path) -> str:
-    """Return what the file next to `path` says of its tags and metadata; empty without one.
+    """Return the labels that the file next to `path` says; empty without one.
 
     A link says nothing: what it leads to is not of the folder.
 
@@ -161,7 +161,7 @@ class ManifestEntry:
     size: int
     mtime_ns: int
     labels: str = ""
-    """What was said of its tags and metadata."""
+    """What was said of its tags, metadata and facts, as JSON."""
 
 
 @dataclass(frozen=True, slots=True)
