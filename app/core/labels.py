@@ -362,8 +362,12 @@ def labels_from(text: str) -> Labels:
     given = parse_object(text) if text.strip() else {}
     tags, metadata = given.pop("tags", None), given.pop("metadata", {})
     title, authors, year = (given.pop(name, None) for name in ("title", "authors", "year"))
-    lists = isinstance(tags, list | None) and isinstance(authors, list | None)
-    if given or not lists or not isinstance(metadata, dict):
+    if (
+        given
+        or not isinstance(metadata, dict)
+        or not isinstance(tags, list | None)
+        or not isinstance(authors, list | None)
+    ):
         raise InvalidInput(
             f"{text!r:.80} must be a JSON object with `tags` and `authors`, lists, `metadata`, an"
             " object, `title` and `year`; other keys go into `metadata`"
