@@ -91,6 +91,12 @@ class Labels:
             year,
         )
 
+    def as_json(self) -> str:
+        """Return them as `labels_from` reads them."""
+        said = {"tags": self.tags, "metadata": self.metadata, **self.facts}
+        given = {name: value for name, value in said.items() if value is not None}
+        return json.dumps(given, ensure_ascii=False, sort_keys=True)
+
     def under(self, other: Labels) -> Labels:
         """Return both; what the other says of a key, of the tags or of a fact counts."""
         return replace(

@@ -227,7 +227,7 @@ _YEAR = re.compile(r"(?<!\d)(1\d{3}|20\d\d)(?!\d)")
 _DOI = re.compile(r"10\.\d{4,9}/\S+")
 _TAG = re.compile(r"<[^>]*>")
 _LONGEST_TAG = 64
-_LONGEST_TITLE = 300
+_LONGEST_TITLE, _LONGEST_NAME = 300, 100
 CITATION_KEY, DOI, ADDRESS = "citation key", "DOI", "zotero"
 """Keys of own metadata."""
 
@@ -306,7 +306,9 @@ class _Library:
 
     def _document(self, key: str, part: str, labels: Labels, content: bytes) -> RawDocument:
         source_key = f"zotero/{self._place}/items/{key}/{part}"
-        return RawDocument(source_key, f"{labels.title}.json", content, labels=labels)
+        return RawDocument(
+            source_key, f"{str(labels.title)[:_LONGEST_NAME]}.json", content, labels=labels
+        )
 
     def _labels(
         self, work: Json, part: Json, action: str, *, is_main: bool, about: str = ""
