@@ -455,20 +455,19 @@ class SyncOutcome:
         return SOME_FAILED if self.added or self.replaced or self.removed or self.unchanged else 1
 
 
-ZOTERO = "zotero"
-"""Names the program to `sync`; a folder of this name is `./zotero`."""
+ZOTERO = Path("zotero")
+"""Names the program to `sync`; a folder of this name is given by its whole path."""
 
 Look = Callable[[Mapping[str, ManifestEntry]], Holdings]
 """Says what is held now; files of the size and time that the manifest knows are not read again."""
 
 
 def sync(
-    source: Annotated[
-        str,
+    folder: Annotated[
+        Path,
         typer.Argument(
-            metavar="FOLDER",
             help="the folder, whose .documindignore lists files to ignore; or `zotero`, the"
-            " libraries of Zotero on this machine",
+            " libraries of Zotero on this machine"
         ),
     ],
     library: LibraryOption = "papers",
@@ -501,24 +500,29 @@ def sync(
 
     Example: documind sync ~/papers --library papers --watch
     """
-    settings, target, folder = Settings(), Library(library), Path(source)
-    if source == ZOTERO and watching:
+    settings, target, is_program = Settings(), Library(library), folder == ZOTERO
+    if is_program and folder.is_dir():
+        raise InvalidInput(
+            f"there is a folder {str(folder)!r} here, and a program of that name: give the whole"
+            " path of the folder, or run this elsewhere for the program"
+        )
+    if is_program and watching:
         raise InvalidInput(
             "--watch follows folders; run documind sync zotero again after changes, or by a timer"
         )
+    name = f"{socket.gethostname()}:Zotero" if is_program else folder_name(folder)
 
     def once(again: bool = False) -> SyncOutcome:
-        with ExitStack() as open_until_sent:
-            if source == ZOTERO:
-                name, look = (
-                    f"{socket.gethostname()}:Zotero",
-                    _read_zotero(settings.zotero_url, open_until_sent),
-                )
-                manifest = Manifest(manifest_path(settings.data_dir, name), target)
-            else:
-                name, look = folder_name(folder), partial(held_by_folder, folder)
-                manifest = Manifest(manifest_path(settings.data_dir, name), target, folder)
-            client = open_until_sent.enter_context(connect(settings))
+        with ExitStack() as until_sent:
+            look = (
+                _read_zotero(settings.zotero_url, until_sent)
+                if is_program
+                else partial(held_by_folder, folder)
+            )
+            client = until_sent.enter_context(connect(settings))
+            manifest = Manifest(
+                manifest_path(settings.data_dir, name), target, None if is_program else folder
+            )
             return mirror(
                 client, name, look, target, manifest,
                 again=again, watching=watching, allow_empty=allow_empty,
@@ -526,7 +530,7 @@ def sync(
 
     def still(watching: bool = True) -> None:
         with connect(settings) as client:
-            client.report_folder(target.value, folder_name(folder), watching=watching)
+            client.report_folder(target.value, name, watching=watching)
 
     outcome = once(again)
     if not watching:
@@ -541,13 +545,13 @@ def sync(
         still(watching=False)
 
 
-def _read_zotero(url: str, open_until_sent: ExitStack) -> Look:
+def _read_zotero(url: str, until_sent: ExitStack) -> Look:
     """Return what Zotero holds, read now; its notes lie in files until the stack closes."""
     with closing(ZoteroClient(url)) as zotero, job_progress("reading Zotero") as changed:
         read = zotero.read(
             lambda done, total, what: changed({"done": done, "total": total, "unit": what})
         )
-    into = Path(open_until_sent.enter_context(TemporaryDirectory(prefix="documind-")))
+    into = Path(until_sent.enter_context(TemporaryDirectory(prefix="documind-")))
     return partial(held_in, read.documents, read.failed, read.waiting, into=into)
 
 

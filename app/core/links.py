@@ -28,6 +28,8 @@ def web_link(url: str | None) -> str | None:
     return url if valid else None
 
 
+ZOTERO = "zotero"
+"""Key of own metadata under which a document has its address in Zotero."""
 _ZOTERO = re.compile(r"zotero://(open-pdf|select)/(?:library|groups/\d{1,12})/items/[A-Z0-9]{8}")
 
 

@@ -29,7 +29,7 @@ from app.core.errors import (
     ProviderUnreachable,
 )
 from app.core.labels import Labels, found_labels
-from app.core.links import zotero_address
+from app.core.links import ZOTERO, zotero_address
 from app.core.types import RawDocument
 from app.models.http import HttpClient, HttpReply, on_this_machine
 
@@ -228,7 +228,7 @@ _DOI = re.compile(r"10\.\d{4,9}/\S+")
 _TAG = re.compile(r"<[^>]*>")
 _LONGEST_TAG = 64
 _LONGEST_TITLE, _LONGEST_NAME = 300, 100
-CITATION_KEY, DOI, ADDRESS = "citation key", "DOI", "zotero"
+CITATION_KEY, DOI = "citation key", "DOI"
 """Keys of own metadata."""
 
 
@@ -331,7 +331,7 @@ class _Library:
         known = found_labels(
             list(map(_tag, tags)),
             {
-                ADDRESS: zotero_address(action, self._place, _key(part)),
+                ZOTERO: zotero_address(action, self._place, _key(part)),
                 CITATION_KEY: cited or None,
                 DOI: doi[0] if doi and is_main and not about else None,
             },

@@ -103,6 +103,20 @@ def test_a_library_follows_zotero(served: Site, double: ZoteroDouble) -> None:
     hit = served.client.get("/api/v1/search", params=asked).json()["hits"][0]
     assert (hit["doc_id"], hit["page"]) == (held[marks]["doc_id"], 2)
 
+    assert hit["zotero_url"] == f"zotero://open-pdf/library/items/{file}?page=2"
+    body = {
+        "question": "At what speed do grains of silt settle in still water?",
+        "library": "papers",
+    }
+    answer = served.client.post("/api/v1/query", json=body).json()
+    assert "0.2 millimetres" in answer["answer"]
+    cited = {one["n"] for sentence in answer["sentences"] for one in sentence["citations"]}
+    assert cited
+    for source in answer["sources"]:
+        if source["n"] in cited:
+            place, page = f"zotero://open-pdf/library/items/{file}", source["page"]
+            assert source["zotero_url"] == f"{place}?page={page}"
+
     before = rows(served)
     code, second = sync()
     assert (code, second["unchanged"], second["added"], second["replaced"]) == (0, 3, [], [])
@@ -216,7 +230,9 @@ def test_a_folder_named_zotero_is_a_folder_with_its_path(
 ) -> None:
     (tmp_path / "zotero").mkdir()
     (tmp_path / "zotero" / "tin.txt").write_text("Tin is a grey metal.")
-    monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(app, ["sync", "./zotero", "--json"])
+    result = CliRunner().invoke(app, ["sync", str(tmp_path / "zotero"), "--json"])
     assert json.loads(result.stdout)["added"] == ["tin.txt"]
     assert list(documents(served)) == ["tin.txt"]
+    monkeypatch.chdir(tmp_path)
+    unclear = CliRunner().invoke(app, ["sync", "zotero"])
+    assert "give the whole path of the folder" in str(unclear.exception)
