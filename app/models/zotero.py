@@ -30,6 +30,7 @@ from app.core.errors import (
 )
 from app.core.labels import Labels, found_labels
 from app.core.links import ZOTERO, zotero_address
+from app.core.normalisation import normalise
 from app.core.types import RawDocument
 from app.models.http import HttpClient, HttpReply, on_this_machine
 
@@ -226,6 +227,8 @@ _EXTRA = r"(?im)^[ \t]*{}[ \t]*:[ \t]*(\S+)"
 _YEAR = re.compile(r"(?<!\d)(1\d{3}|20\d\d)(?!\d)")
 _DOI = re.compile(r"10\.\d{4,9}/\S+")
 _TAG = re.compile(r"<[^>]*>")
+_LOOKS = re.compile(r"</?(?:i|b|sub|sup|span)\b[^<>]*>")
+"""Tags that a title may have, such as those around the name of a species."""
 _LONGEST_TAG = 64
 _LONGEST_TITLE, _LONGEST_NAME = 300, 100
 CITATION_KEY, DOI = "citation key", "DOI"
@@ -318,8 +321,9 @@ class _Library:
         The DOI is given to its main document alone, which is the work.
         """
         data, own = _data(work), _data(part)
-        title = _text(data, *_TITLES) or _first_line(_text(data, "note")) or _text(data, "filename")
-        more = about or ("" if is_main else _text(own, "title", "filename"))
+        title = _shown(_text(data, *_TITLES) or _first_line(_text(data, "note")))
+        title = title or _shown(_text(data, "filename")) or "Untitled"
+        more = about or ("" if is_main else _shown(_text(own, "title", "filename"))[:_LONGEST_NAME])
         tags = [
             *(_text(tag, "tag") for one in (data, own) for tag in _objects_in(one, "tags")),
             *(self._paths.get(key, "") for key in _texts_in(data, "collections")),
@@ -340,10 +344,15 @@ class _Library:
             known,
             tags=known.tags or (),
             metadata={CITATION_KEY: None, DOI: None, **known.metadata},
-            title=f"{title[:_LONGEST_TITLE] or 'Untitled'}{f' ({more[:100]})' if more else ''}",
+            title=f"{title} ({more})" if more else title,
             authors=_authors(data),
             year=int(year[1]) if year else None,
         )
+
+
+def _shown(text: str) -> str:
+    """Return a text on one line, without tags and characters that are not seen."""
+    return " ".join(normalise(_LOOKS.sub("", text))[0].split())[:_LONGEST_TITLE].strip()
 
 
 def _paths(collections: Iterable[Json]) -> dict[str, str]:
@@ -365,8 +374,8 @@ def _authors(data: Json) -> tuple[str, ...]:
     names: dict[bool, list[str]] = {True: [], False: []}
     for one in _objects_in(data, "creators"):
         name = _text(one, "name") or f"{_text(one, 'firstName')} {_text(one, 'lastName')}".strip()
-        if name:
-            names[_text(one, "creatorType") == "author"].append(name[:_LONGEST_TITLE])
+        if name := _shown(name):
+            names[_text(one, "creatorType") == "author"].append(name)
     return tuple((names[True] or names[False])[:100])
 
 

@@ -21,7 +21,7 @@ _OF_THE_PROGRAM = frozenset(
     "key version itemType parentItem dateAdded dateModified accessDate libraryCatalog title"
     " abstractNote linkMode contentType charset md5 mtime path".split()
 )
-_LOOKS = re.compile(r"</?(?:b|i)>")
+_LOOKS = re.compile(r"</?(?:b|i|span)\b[^<>]*>")
 _RAISED = re.compile(r"<(sup|sub)>(.*?)</\1>")
 _WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
@@ -45,7 +45,7 @@ def parse_items(items: Iterable[Item], filename: str) -> ParsedDocument:
                 page = number
             blocks += _annotation(item, number)
         else:
-            title = title or _text(item, "title")
+            title = title or _plain(_text(item, "title"))
             blocks += _facts(item)
     return write(blocks, "json", title=title or None)
 
@@ -73,13 +73,13 @@ def _annotation(item: Item, page: int) -> Iterator[Block]:
 
 
 def _plain(text: str) -> str:
-    """Return a text without the four tags that annotations may have; powers stay powers."""
+    """Return a text without the tags that titles and annotations may have; powers stay powers."""
     powers = _RAISED.sub(lambda one: (raised if one[1] == "sup" else lowered)(one[2]), text)
     return _LOOKS.sub("", powers)
 
 
 def _facts(item: Item) -> Iterator[Block]:
-    yield Block("heading", _text(item, "title"), level=1)
+    yield Block("heading", _plain(_text(item, "title")), level=1)
     creators = item.get("creators")
     for one in creators if isinstance(creators, list) else ():
         if isinstance(one, Mapping):

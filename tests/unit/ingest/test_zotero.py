@@ -31,7 +31,7 @@ def test_an_item_is_its_facts_and_its_abstract() -> None:
         {
             "key": "ABCD2345",
             "itemType": "journalArticle",
-            "title": "Rivers that carry silt",
+            "title": "Rivers that <i>carry</i> silt",
             "creators": [
                 {"creatorType": "author", "firstName": "Ann", "lastName": "Baker"},
                 {"creatorType": "author", "name": "River Survey"},

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from app.core.errors import InvalidInput, ProviderBadResponse, ProviderTimeout, ProviderUnreachable
+from app.core.labels import labels_from
 from app.core.links import zotero_link
 from app.core.types import RawDocument
 from app.models import zotero
@@ -113,6 +114,21 @@ def test_an_item_without_a_file_is_its_facts(double: ZoteroDouble) -> None:
         f"zotero/library/items/{note}/item": "To do",
     }
     assert found[f"zotero/library/items/{paper}/item"].labels.metadata["DOI"] == "10.1234/silt"
+
+
+def test_titles_and_names_are_plain_lines(double: ZoteroDouble) -> None:
+    odd = {"creatorType": "author", "firstName": "", "lastName": "\u200b"}
+    ann = {"creatorType": "editor", "firstName": "Ann ", "lastName": "Baker\n"}
+    tags = [{"tag": "a, b"}, {"tag": "x" * 90}, {"tag": ""}, "none"]
+    title = "Growth of <i>E. coli</i> at 37 <span class='nocase'>C</span>"
+    key = double.add(itemType="book", title=title, creators=[odd, ann], tags=tags)
+    blank = double.add(itemType="book", title="\u200b")
+    found = read(double)
+    labels = found[f"zotero/library/items/{key}/item"].labels
+    assert (labels.title, labels.authors) == ("Growth of E. coli at 37 C", ("Ann Baker",))
+    assert labels.tags == ("a b", "x" * 64)
+    assert found[f"zotero/library/items/{blank}/item"].labels.title == "Untitled"
+    assert labels_from(labels.as_json()) == labels, "the server takes them"
 
 
 def test_a_sync_of_zotero_changes_no_bytes(double: ZoteroDouble) -> None:
