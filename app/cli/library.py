@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -444,6 +444,8 @@ class SyncOutcome:
     format."""
     kept: tuple[str, ...] = ()
     """Gone from there, and kept: so many at once are removed with --allow-empty alone."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """File names by source key, of what was sent and whose key does not tell it."""
 
     @property
     def exit_code(self) -> int:
@@ -620,6 +622,11 @@ def mirror(
         (*plan.failed, *((key, why) for key, why in refused.items() if key not in foreign)),
         (*plan.skipped, *((key, refused[key]) for key in refused if key in foreign)),
         plan.kept,
+        {
+            file.source_key: file.path.name
+            for file in files
+            if not file.source_key.endswith(file.path.name)
+        },
     )
     client.report_folder(library.value, name, watching=watching, failed=outcome.failed)
     return outcome
@@ -638,7 +645,7 @@ def manifest_path(data_dir: Path, name: str) -> Path:
 def show(outcome: SyncOutcome) -> None:
     done = (("added", outcome.added), ("replaced", outcome.replaced), ("removed", outcome.removed))
     left = (("failed", outcome.failed), ("skipped", outcome.skipped))
-    rows = [(key, what, "") for what, keys in done for key in keys]
+    rows = [(key, what, outcome.names.get(key, "")) for what, keys in done for key in keys]
     rows += [(key, what, reason) for what, pairs in left for key, reason in pairs]
     if rows:
         table(("file", "what", "remark"), rows)

@@ -152,7 +152,9 @@ def test_a_library_follows_zotero(served: Site, double: ZoteroDouble) -> None:
     assert "citation key" not in held[pdf]["metadata"]
     assert held[pdf]["revision"] == 1, "its bytes are the same"
     assert held[marks]["revision"] == 2
-    assert sync()[1]["unchanged"] == 2
+    assert third["names"][pdf] == "Baker 0.pdf"
+    shown = CliRunner().invoke(app, ["sync", "zotero"])
+    assert "2 unchanged" in shown.stdout
 
     (folder,) = served.client.get("/api/v1/sync/folders").json()["folders"]
     assert (folder["folder"].rpartition(":")[2], folder["documents"]) == ("Zotero", 2)
