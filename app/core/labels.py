@@ -22,6 +22,8 @@ Value = str | int | float
 """A text, a number, or a date as `YYYY-MM-DD`."""
 Kind = Literal["text", "number", "date"]
 
+CITATION_KEY, DOI = "citation key", "DOI"
+"""Keys under which a reference manager's facts are kept."""
 MOST_TAGS = 64
 """Of one document, as its keys."""
 MOST_LABEL_CHARACTERS = 64

@@ -28,7 +28,7 @@ from app.core.errors import (
     ProviderTimeout,
     ProviderUnreachable,
 )
-from app.core.labels import Labels, found_labels
+from app.core.labels import CITATION_KEY, DOI, Labels, found_labels
 from app.core.links import ZOTERO, zotero_address
 from app.core.normalisation import normalise
 from app.core.types import RawDocument
@@ -231,8 +231,6 @@ _LOOKS = re.compile(r"</?(?:i|b|sub|sup|span)\b[^<>]*>")
 """Tags that a title may have, such as those around the name of a species."""
 _LONGEST_TAG = 64
 _LONGEST_TITLE, _LONGEST_NAME = 300, 100
-CITATION_KEY, DOI = "citation key", "DOI"
-"""Keys of own metadata."""
 
 
 class _Library:

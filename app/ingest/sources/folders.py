@@ -23,8 +23,10 @@ from pathspec import GitIgnoreSpec
 
 from app.core.errors import InvalidInput, NotFound
 from app.core.ids import bundle, content_sha256, document_id
+from app.core.labels import Labels, labels_from
 from app.core.types import SAMPLE_PREFIX, Library, RawDocument
 from app.ingest.names import display_name, source_key
+from app.ingest.sources.bibtex import labels_of_files
 
 # Find the files of a folder that a library follows.
 
@@ -301,13 +303,30 @@ def held_by_folder(root: Path, known: Mapping[str, ManifestEntry]) -> Holdings:
             final = path.with_name(_downloaded_as(path.name) or path.name)
             waiting.add(source_key(_relative(root, final)))
 
-    for path in visible_files(root, lambda error: fail(error.filename, error), skip):
+    paths = list(visible_files(root, lambda error: fail(error.filename, error), skip))
+    told = {
+        key: labels
+        for path in paths
+        if path.suffix.lower() == ".bib"
+        for key, labels in _labels_in_bibtex(path)
+    }
+    for path in paths:
         try:
-            key, labels = source_key(_relative(root, path)), labels_beside(path)
+            key = source_key(_relative(root, path))
+            labels = labels_beside(path)
+            if path in told:
+                labels = told[path].under(labels_from(labels)).as_json()
             found[key] = _file(key, path, labels, known)
         except (OSError, InvalidInput) as exc:
             fail(path, exc)
     return Holdings(found, tuple(failed), tuple(skipped), frozenset(waiting))
+
+
+def _labels_in_bibtex(path: Path) -> Iterator[tuple[Path, Labels]]:
+    """Yield the files that a BibTeX file names, and what it says of them, if it can be read."""
+    with suppress(OSError, ValueError):
+        for named, labels in labels_of_files(_own_text(path)).items():
+            yield Path(os.path.normpath(path.parent / named)), labels
 
 
 def held_in(
