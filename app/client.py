@@ -216,7 +216,7 @@ class FileToSend:
     path: Path
     source_key: str | None = None
     labels: str = ""
-    """Tags and metadata that it is given: a JSON object {tags, metadata}, or empty."""
+    """What it is given: a JSON object {tags, metadata, title, authors, year}, or empty."""
 
 
 def multipart(

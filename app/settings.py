@@ -231,6 +231,9 @@ class Settings(BaseSettings):
         pattern=r"^([a-zA-Z_]+(\+[a-zA-Z_]+)*)?$",
     )
     arxiv_base_url: str = knob(_HOSTS.arxiv_base_url, "arXiv host for fetch-arxiv")
+    zotero_url: str = knob(
+        "http://127.0.0.1:23119", "Zotero on this machine for documind sync zotero"
+    )
     samples: bool = knob(True, "index the sample documents once when both libraries are empty")
     seed_sample_docs: bool = knob(
         False, "purge and re-seed the samples when SAMPLE_CORPUS_VERSION changes"

@@ -21,7 +21,7 @@ from pydantic import BeforeValidator
 
 from app.answer.options import AnswerOptions
 from app.core.forms import AS_JSON, from_json, json_values
-from app.core.links import WebLink
+from app.core.links import ZOTERO, WebLink, zotero_link
 from app.core.types import (
     Answer,
     AnswerStatus,
@@ -86,6 +86,8 @@ class PassageRecord:
     """Order of this reply's passages; higher is better, not comparable between questions."""
     signals: Signals
     source_url: WebLink
+    zotero_url: str | None = None
+    """Where Zotero opens the passage's page, of a document that came from there."""
     view_url: str
     """Where the page shows the passage highlighted, relative to the root of the server."""
     flags: tuple[str, ...] = ()
@@ -102,6 +104,7 @@ class PassageRecord:
             band=hit.band,
             score=round(hit.score, 6),
             signals=Signals(*map(_rounded, _VALUES(hit.signals))),
+            zotero_url=zotero_link(document.metadata.get(ZOTERO), chunk.page),
             view_url=view_url(hit),
             **more,
         )

@@ -6,9 +6,12 @@ import hashlib
 import socket
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, get_args
 
 import typer
@@ -39,7 +42,18 @@ from app.core.errors import DocuMindError, InputError, InvalidInput, Unsupported
 from app.core.labels import fold
 from app.core.types import Library, LibraryName
 from app.ingest.parsers.formats import accepted
-from app.ingest.sources.folders import FolderFile, Manifest, labels_beside, plan_sync, visible_files
+from app.ingest.sources.folders import (
+    FolderFile,
+    Holdings,
+    Manifest,
+    ManifestEntry,
+    held_by_folder,
+    held_in,
+    labels_beside,
+    plan_sync,
+    visible_files,
+)
+from app.models.zotero import ZoteroClient
 from app.settings import Settings
 
 NamesArgument = Annotated[
@@ -428,7 +442,9 @@ class SyncOutcome:
     """The same of files that hold no document: empty, of a program, unfinished, of no known
     format."""
     kept: tuple[str, ...] = ()
-    """Gone from the folder, and kept: so many at once are removed with --allow-empty alone."""
+    """Gone from there, and kept: so many at once are removed with --allow-empty alone."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """File names by source key, of what was sent and whose key does not tell it."""
 
     @property
     def exit_code(self) -> int:
@@ -440,9 +456,20 @@ class SyncOutcome:
         return SOME_FAILED if self.added or self.replaced or self.removed or self.unchanged else 1
 
 
+ZOTERO = Path("zotero")
+"""Names the program to `sync`; a folder of this name is given by its whole path."""
+
+Look = Callable[[Mapping[str, ManifestEntry]], Holdings]
+"""Says what is held now; files of the size and time that the manifest knows are not read again."""
+
+
 def sync(
     folder: Annotated[
-        Path, typer.Argument(help="the folder; its .documindignore lists files to ignore")
+        Path,
+        typer.Argument(
+            help="the folder, whose .documindignore lists files to ignore; or `zotero`, the"
+            " libraries of Zotero on this machine"
+        ),
     ],
     library: LibraryOption = "papers",
     watching: Annotated[
@@ -467,25 +494,44 @@ def sync(
         bool, typer.Option("--json", help="print changes as JSON, one object a line with --watch")
     ] = False,
 ) -> None:
-    """Add, replace and remove documents until a library equals a folder.
+    """Add, replace and remove documents until a library equals a folder, or Zotero.
 
-    Only documents that came from the folder are removed, and none when most of them are gone at
-    once: the folder's disk may not be mounted.
+    Only documents that came from there are removed, and none when most of them are gone at once:
+    the folder's disk may not be mounted.
 
     Example: documind sync ~/papers --library papers --watch
     """
-    settings, target = Settings(), Library(library)
+    settings, target, is_program = Settings(), Library(library), folder == ZOTERO
+    if is_program and folder.is_dir():
+        raise InvalidInput(
+            f"there is a folder {str(folder)!r} here, and a program of that name: give the whole"
+            " path of the folder, or run this elsewhere for the program"
+        )
+    if is_program and watching:
+        raise InvalidInput(
+            "--watch follows folders; run documind sync zotero again after changes, or by a timer"
+        )
+    name = f"{socket.gethostname()}:Zotero" if is_program else folder_name(folder)
 
     def once(again: bool = False) -> SyncOutcome:
-        with connect(settings) as client:
+        with ExitStack() as until_sent:
+            look = (
+                _read_zotero(settings.zotero_url, until_sent)
+                if is_program
+                else partial(held_by_folder, folder)
+            )
+            client = until_sent.enter_context(connect(settings))
+            manifest = Manifest(
+                manifest_path(settings.data_dir, name), target, None if is_program else folder
+            )
             return mirror(
-                client, folder, target, settings.data_dir,
+                client, name, look, target, manifest,
                 again=again, watching=watching, allow_empty=allow_empty,
             )  # fmt: skip
 
     def still(watching: bool = True) -> None:
         with connect(settings) as client:
-            client.report_folder(target.value, folder_name(folder), watching=watching)
+            client.report_folder(target.value, name, watching=watching)
 
     outcome = once(again)
     if not watching:
@@ -500,30 +546,40 @@ def sync(
         still(watching=False)
 
 
+def _read_zotero(url: str, until_sent: ExitStack) -> Look:
+    """Return what Zotero holds, read now; its notes lie in files until the stack closes."""
+    with closing(ZoteroClient(url)) as zotero, job_progress("reading Zotero") as changed:
+        read = zotero.read(
+            lambda done, total, what: changed({"done": done, "total": total, "unit": what})
+        )
+    into = Path(until_sent.enter_context(TemporaryDirectory(prefix="documind-")))
+    return partial(held_in, read.documents, read.failed, read.waiting, into=into)
+
+
 def mirror(
     client: DocuMindClient,
-    folder: Path,
+    name: str,
+    look: Look,
     library: Library,
-    data_dir: Path,
+    manifest: Manifest,
     *,
     again: bool = False,
     watching: bool = False,
     allow_empty: bool = False,
 ) -> SyncOutcome:
-    """Make a library equal a folder; the server remembers which files came from it.
+    """Make a library equal what is held; the server remembers under `name` what came from it.
 
     `again` sends unchanged files too: the server parses again what an older release has parsed.
     With `watching`, the server is told that changes are followed; `allow_empty` as in `plan_sync`.
 
     Raises:
-        InvalidInput: `folder` is no folder, or `data_dir` cannot be written.
+        InvalidInput: The folder is none, or the manifest cannot be written.
         ProviderError: The server went away; the next sync goes on from there.
     """
-    name = folder_name(folder)
-    manifest = Manifest(manifest_path(data_dir, name), folder, library)
     live = {str(row["doc_id"]): str(row["sha256"]) for row in client.documents(library.value)}
     claimed = client.synced(library.value, name)
-    plan = plan_sync(folder, library, manifest, live, claimed, allow_empty=allow_empty)
+    held = look(manifest.entries)
+    plan = plan_sync(held, library, manifest, live, claimed, allow_empty=allow_empty)
     repeated = plan.unchanged if again else ()
     files = (*plan.add, *plan.replace, *repeated)
     rows = send_files(
@@ -549,7 +605,7 @@ def mirror(
             for file in (*plan.add, *plan.replace, *plan.unchanged)
             if file.source_key not in refused
         ),
-        plan.remove,
+        (*plan.remove, *refused),
     )
     manifest.save()
 
@@ -565,6 +621,11 @@ def mirror(
         (*plan.failed, *((key, why) for key, why in refused.items() if key not in foreign)),
         (*plan.skipped, *((key, refused[key]) for key in refused if key in foreign)),
         plan.kept,
+        {
+            file.source_key: file.path.name
+            for file in files
+            if not file.source_key.endswith(file.path.name)
+        },
     )
     client.report_folder(library.value, name, watching=watching, failed=outcome.failed)
     return outcome
@@ -583,7 +644,7 @@ def manifest_path(data_dir: Path, name: str) -> Path:
 def show(outcome: SyncOutcome) -> None:
     done = (("added", outcome.added), ("replaced", outcome.replaced), ("removed", outcome.removed))
     left = (("failed", outcome.failed), ("skipped", outcome.skipped))
-    rows = [(key, what, "") for what, keys in done for key in keys]
+    rows = [(key, what, outcome.names.get(key, "")) for what, keys in done for key in keys]
     rows += [(key, what, reason) for what, pairs in left for key, reason in pairs]
     if rows:
         table(("file", "what", "remark"), rows)
@@ -595,15 +656,15 @@ def show(outcome: SyncOutcome) -> None:
     )
     if outcome.kept:
         err.print(
-            f"{len(outcome.kept)} documents are kept though their files are gone: that is more than"
-            " half of what came from this folder. Is its disk mounted? If they are to go:"
-            " documind sync --allow-empty",
+            f"{len(outcome.kept)} documents are kept though they are gone there: that is more than"
+            " half of what came from there. Is the disk mounted? If they are to go: documind sync"
+            " --allow-empty",
             markup=False,
         )
     if outcome.failed:
         err.print(
-            "files that failed are tried again next time; name them in .documindignore to leave"
-            " them out",
+            "what failed is tried again next time; a folder's .documindignore names files to leave"
+            " out",
             markup=False,
         )
 

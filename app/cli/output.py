@@ -11,6 +11,7 @@ import webbrowser
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
@@ -123,8 +124,11 @@ SOME_FAILED = 3
 
 @contextmanager
 def job_progress(title: str, *, quiet: bool = False) -> Iterator[Callable[[Json], None]]:
-    """Show progress on standard error unless quiet: a bar, or a line for each tenth in a file."""
-    tenths = 0
+    """Show progress on standard error unless quiet: a bar, or a line for each tenth in a file.
+
+    What has no `eta_s` is taken to go on as fast as until now.
+    """
+    tenths, began = 0, monotonic()
     bar = Progress(
         SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
         TextColumn("{task.fields[unit]}"),
@@ -136,8 +140,10 @@ def job_progress(title: str, *, quiet: bool = False) -> Iterator[Callable[[Json]
 
         def changed(job: Json) -> None:
             nonlocal tenths
-            eta_s = job.get("eta_s")
             done, total = ((job.get(name) or 0) for name in ("done", "total"))
+            eta_s = job.get("eta_s")
+            if "eta_s" not in job and 0 < done < total:
+                eta_s = (monotonic() - began) * (total - done) / done
             now = int(10 * done / total) if total else 0
             if now > tenths and not (quiet or err.is_terminal):
                 err.print(f"{title}: {done:g} of {total:g} {job.get('unit') or ''}", markup=False)

@@ -2,13 +2,14 @@
 
 A tag is a short name. Own metadata are values under keys that people choose: a text, a number or a
 date. A key keeps the kind of its first value in both libraries for as long as a document has it.
+Who sends a document may also know its title, authors and year better than its text shows them.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -21,33 +22,56 @@ Value = str | int | float
 """A text, a number, or a date as `YYYY-MM-DD`."""
 Kind = Literal["text", "number", "date"]
 
+CITATION_KEY, DOI = "citation key", "DOI"
+"""Keys under which a reference manager's facts are kept."""
 MOST_TAGS = 64
 """Of one document, as its keys."""
 MOST_LABEL_CHARACTERS = 64
 """Of a tag, and of a key."""
 MOST_VALUE_CHARACTERS = 500
+"""Of a value, a title, and a name of an author."""
+MOST_AUTHORS = 200
+_LATEST_YEAR = 9999
 _MOST_NUMBER = 1e15
 """Numbers below it are kept exactly, as 64-bit floats."""
 
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """Tags and own metadata that a document is given."""
+    """Tags, own metadata and facts that a document is given."""
 
     tags: tuple[str, ...] | None = None
     """All of them; None keeps those that it has."""
     metadata: Mapping[str, Value | None] = field(default_factory=dict, hash=False)
     """By key; None takes the key away, keys that are not named stay."""
+    title: str | None = None
+    """None, as for authors and year: what the text shows, or a person corrected."""
+    authors: tuple[str, ...] | None = None
+    year: int | None = None
 
     def __bool__(self) -> bool:
-        return self.tags is not None or bool(self.metadata)
+        return self.tags is not None or bool(self.metadata or self.facts)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Return the given ones of title, authors and year, as fields of a document."""
+        named = {"title": self.title, "authors": self.authors, "year": self.year}
+        return {name: value for name, value in named.items() if value is not None}
 
     @classmethod
-    def of(cls, tags: Iterable[object] | None, metadata: Mapping[str, object] | None) -> Self:
+    def of(
+        cls,
+        tags: Iterable[object] | None,
+        metadata: Mapping[str, object] | None,
+        *,
+        title: object = None,
+        authors: Sequence[object] | None = None,
+        year: object = None,
+    ) -> Self:
         """Return checked labels.
 
         Raises:
-            InvalidInput: A tag, a key or a value is none, or there are too many.
+            InvalidInput: A tag, a key, a value or a fact is none, or there are too many.
         """
         checked = None if tags is None else tag_list(tags)
         values = {
@@ -55,12 +79,33 @@ class Labels:
             for key, value in (metadata or {}).items()
         }
         _refuse_many(values)
-        return cls(checked, values)
+        if len(authors or ()) > MOST_AUTHORS:
+            raise InvalidInput(f"{len(authors or ())} authors, at most {MOST_AUTHORS} are kept")
+        if year is not None and (type(year) is not int or not 0 <= year <= _LATEST_YEAR):
+            raise InvalidInput(f"year {year!r:.80} must be a whole number up to {_LATEST_YEAR}")
+        return cls(
+            checked,
+            values,
+            None if title is None else _line(title, "title", MOST_VALUE_CHARACTERS),
+            None
+            if authors is None
+            else tuple(_line(one, "author", MOST_VALUE_CHARACTERS) for one in authors),
+            year,
+        )
+
+    def as_json(self) -> str:
+        """Return them as `labels_from` reads them."""
+        said = {"tags": self.tags, "metadata": self.metadata, **self.facts}
+        given = {name: value for name, value in said.items() if value is not None}
+        return json.dumps(given, ensure_ascii=False, sort_keys=True)
 
     def under(self, other: Labels) -> Labels:
-        """Return both; what the other says of a key or of the tags counts."""
-        return Labels(
-            self.tags if other.tags is None else other.tags, {**self.metadata, **other.metadata}
+        """Return both; what the other says of a key, of the tags or of a fact counts."""
+        return replace(
+            self,
+            tags=self.tags if other.tags is None else other.tags,
+            metadata={**self.metadata, **other.metadata},
+            **other.facts,
         )
 
     def over(
@@ -315,15 +360,24 @@ def parse_object(text: str) -> dict[str, object]:
 
 
 def labels_from(text: str) -> Labels:
-    """Return the labels that a JSON object `{tags, metadata}` says; an empty text says none.
+    """Return the labels that a JSON object says; an empty text says none.
+
+    Its keys are `tags`, `metadata`, `title`, `authors` and `year`, each of them if wanted.
 
     Raises:
         InvalidInput: It has other keys, or a value is none.
     """
     given = parse_object(text) if text.strip() else {}
     tags, metadata = given.pop("tags", None), given.pop("metadata", {})
-    if given or not isinstance(tags, list | None) or not isinstance(metadata, dict):
+    title, authors, year = (given.pop(name, None) for name in ("title", "authors", "year"))
+    if (
+        given
+        or not isinstance(metadata, dict)
+        or not isinstance(tags, list | None)
+        or not isinstance(authors, list | None)
+    ):
         raise InvalidInput(
-            f"{text!r:.80} must be a JSON object with `tags`, a list, and `metadata`, an object"
+            f"{text!r:.80} must be a JSON object with `tags` and `authors`, lists, `metadata`, an"
+            " object, `title` and `year`; other keys go into `metadata`"
         )
-    return Labels.of(tags, metadata)
+    return Labels.of(tags, metadata, title=title, authors=authors, year=year)

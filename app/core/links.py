@@ -1,4 +1,4 @@
-"""Which address of a document may leave as a link."""
+"""Which addresses of a document may leave as links: on the web, and in Zotero."""
 
 from __future__ import annotations
 
@@ -26,6 +26,30 @@ def web_link(url: str | None) -> str | None:
     except ValueError:  # a port that is none, brackets that do not close
         return None
     return url if valid else None
+
+
+ZOTERO = "zotero"
+"""Key of own metadata under which a document has its address in Zotero."""
+_ZOTERO = re.compile(r"zotero://(open-pdf|select)/(?:library|groups/\d{1,12})/items/[A-Z0-9]{8}")
+
+
+def zotero_address(action: str, place: str, key: str) -> str:
+    """Return where Zotero selects an item, or opens a file.
+
+    Args:
+        action: `select` or `open-pdf`, which opens other files too.
+        place: `library` or `groups/ID`.
+        key: Of the item, or the attachment.
+    """
+    return f"zotero://{action}/{place}/items/{key}"
+
+
+def zotero_link(address: object, page: int | None) -> str | None:
+    """Return an address of an item in Zotero, of a file at a page from 1; None for others."""
+    found = _ZOTERO.fullmatch(address) if isinstance(address, str) else None
+    if found is None:
+        return None
+    return f"{found[0]}?page={page}" if page and found[1] == "open-pdf" else found[0]
 
 
 class _OnTheWeb:

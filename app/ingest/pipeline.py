@@ -289,6 +289,7 @@ class IngestPipeline:
             metadata=replace(
                 document.metadata or describe(parsed, document.filename),
                 language=language_of(parsed.text),
+                **document.labels.facts,
             ),
             chunks=chunks,
             pages=parsed.pages,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
@@ -406,17 +407,22 @@ class CatalogIndexWriter:
         return self._catalog.document(library, doc_id)
 
     def label(self, library: Library, doc_id: str, given: Labels) -> Document:
-        """Give a live document tags and own metadata; nothing is indexed again.
+        """Give a live document tags, own metadata and facts; nothing is indexed again.
 
         Raises:
             NotFound: No such document in this library.
             InvalidInput: A value is not of its key's kind, or there would be too many keys.
         """
-        self._catalog.document(library, doc_id)  # raises the NotFound that says where it is
+        document = self._catalog.document(library, doc_id)
         with self._projector.writing(), self._database.write("labels") as sql:
             writer = LabelWriter(sql, self._database.dialect)
             writer.refuse_unfit(given)
             writer.give(library, doc_id, given)
+        facts = Metadata(
+            document.title, document.authors, document.year, document.arxiv_id, document.language
+        )
+        if (wanted := replace(facts, **given.facts)) != facts:
+            return self.correct(library, doc_id, wanted)
         return self._catalog.document(library, doc_id)
 
     # --- deletion

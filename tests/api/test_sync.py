@@ -270,6 +270,14 @@ def test_front_matter_and_sidecars_give_labels(served: Site, tmp_path: Path) -> 
     assert labels(served)["copper.txt"] == (["soft"], {})
     assert sync(folder)[1]["unchanged"] == 3
 
+    facts = '{"tags": ["soft"], "title": "On copper", "authors": ["Ann Baker"], "year": 2021}'
+    for said, year in ((facts, 2021), (facts.replace("2021", "2022"), 2022)):
+        beside.write_text(said)
+        assert sync(folder)[1]["replaced"] == ["copper.txt"]
+        known = served.client.get("/api/v1/papers/copper.txt?library=papers").json()
+        shown = known["title"], known["authors"], known["year"]
+        assert shown == ("On copper", ["Ann Baker"], year)
+
     beside.write_text('{"tags": "soft"}')
     code, failed = sync(folder)
     assert code == 3

@@ -26,6 +26,7 @@ const source: SourceRecord = {
   signals: { dense: 0.4, bm25: 3, overlap: 0.5, sentence: null, rerank: null },
   preview: "",
   source_url: "https://arxiv.org/abs/2210.03629v3",
+  zotero_url: null,
   view_url: "/",
   licence: "CC BY 4.0",
   flags: [],
@@ -34,6 +35,12 @@ const source: SourceRecord = {
 describe("attribution", () => {
   it("names all that is known", () => {
     expect(attribution(source)).toBe("[1] ReAct: Reasoning & Acting in 100% {of} LMs. Shunyu Yao, Jeffrey Zhao. 2023. p. 4. CC BY 4.0. https://arxiv.org/abs/2210.03629v3");
+  });
+
+  it("names the page in Zotero, and no other address of a program", () => {
+    const inZotero = "zotero://open-pdf/library/items/ABCD2345?page=4";
+    expect(attribution({ ...source, source_url: null, zotero_url: inZotero })).toContain(`CC BY 4.0. ${inZotero}`);
+    expect(attribution({ ...source, zotero_url: "zotero://fullscreen/" })).not.toContain("zotero:");
   });
 
   it("writes one valid BibTeX entry per document", () => {

@@ -177,8 +177,8 @@ _FORM = form_of(
     },
     labels={
         **_TEXTS,
-        "description": "tags and metadata of each file, in the order of the files: a JSON object"
-        " {tags, metadata}, or empty",
+        "description": "tags, own metadata and facts of each file, in the order of the files: a"
+        " JSON object {tags, metadata, title, authors, year}, each of them if wanted, or empty",
     },
 )
 _FAILURES = (

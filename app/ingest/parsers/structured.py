@@ -27,6 +27,7 @@ from app.ingest.parsers.html import parse_fragment
 from app.ingest.parsers.office import parsed_xml, unread_parts
 from app.ingest.parsers.plain import parse_plain
 from app.ingest.parsers.sniffing import decode
+from app.ingest.parsers.zotero import parse_items
 
 
 class Fields(list[tuple[str, "Node"]]):
@@ -297,7 +298,7 @@ def _written(
 
 
 def parse_json(content: bytes, filename: str, *_: object) -> ParsedDocument:
-    """Return the values of JSON, or of several JSON values behind one another.
+    """Return the values of JSON, or of several behind one another; of Zotero's items the text.
 
     Comments and commas too many are passed over, with a warning; what is no JSON all the same is
     read as text, with a warning.
@@ -320,7 +321,30 @@ def parse_json(content: bytes, filename: str, *_: object) -> ParsedDocument:
         nodes = found
         if not more:
             warnings = (*warnings, f"{bent}, and was read as far as it goes")
+    if (items := _items_of_zotero(nodes)) is not None:
+        return parse_items(items, filename)
     return _written(nodes, filename, "json", warnings, more)
+
+
+def _items_of_zotero(nodes: Sequence[Node]) -> list[Mapping[str, object]] | None:
+    """Return the items of a reply of Zotero's API; None where a value is something else."""
+    only = nodes[0] if len(nodes) == 1 else None
+    if not isinstance(only, list) or isinstance(only, Fields) or not only:
+        return None
+    items: list[Mapping[str, object]] = []
+    for entry in only:
+        data = dict(entry).get("data") if isinstance(entry, Fields) else None
+        if not isinstance(data, Fields) or not isinstance(dict(data).get("itemType"), str):
+            return None
+        items.append(
+            {
+                name: [dict(one) for one in value if isinstance(one, Fields)]
+                if isinstance(value, list) and not isinstance(value, Fields)
+                else value
+                for name, value in data
+            }
+        )
+    return items
 
 
 _DECODER = json.JSONDecoder(

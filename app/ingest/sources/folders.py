@@ -1,5 +1,7 @@
 """Folder sync: what to add, replace and remove so that a library mirrors a folder.
 
+A library mirrors Zotero in the same way; `Holdings` are what either of them holds.
+
 Which documents came from a folder is kept by the server, and only those are ever removed: not
 uploads, not those of another folder, and nothing when most of a folder is gone at once, as when
 its disk is not mounted. The manifest in the data directory only spares reading files again and
@@ -21,8 +23,10 @@ from pathspec import GitIgnoreSpec
 
 from app.core.errors import InvalidInput, NotFound
 from app.core.ids import bundle, content_sha256, document_id
+from app.core.labels import Labels, labels_from
 from app.core.types import SAMPLE_PREFIX, Library, RawDocument
 from app.ingest.names import display_name, source_key
+from app.ingest.sources.bibtex import labels_of_files
 
 # Find the files of a folder that a library follows.
 
@@ -114,11 +118,11 @@ def _own_text(path: Path) -> str:
 
 
 SIDECAR = ".meta.json"
-"""Ends the name of a file that holds tags and metadata of the file that it is named after."""
+"""Ends the name of a file that holds labels of the file that it is named after."""
 
 
 def labels_beside(path: Path) -> str:
-    """Return what the file next to `path` says of its tags and metadata; empty without one.
+    """Return the labels that the file next to `path` says; empty without one.
 
     A link says nothing: what it leads to is not of the folder.
 
@@ -161,7 +165,7 @@ class ManifestEntry:
     size: int
     mtime_ns: int
     labels: str = ""
-    """What was said of its tags and metadata."""
+    """What was said of its tags, metadata and facts, as JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,14 +200,14 @@ class SyncPlan:
 class Manifest:
     """Size, time and hash of a folder's files, by library and source key, in the data directory."""
 
-    def __init__(self, path: Path, root: Path, library: Library) -> None:
-        """Read the manifest of `root` at `path`; a missing or foreign one counts as empty.
+    def __init__(self, path: Path, library: Library, root: Path | None = None) -> None:
+        """Read the manifest at `path`; a missing or foreign one counts as empty.
 
-        Before there is one, that which an older release left in the folder is read.
+        Before there is one, that which an older release left in the folder `root` is read.
         """
         self._path = path
         self._library = library
-        known = path if path.exists() else root / OLD_MANIFEST_FILE
+        known = path if root is None or path.exists() else root / OLD_MANIFEST_FILE
         self._libraries = _read_manifest(known)
 
     @property
@@ -263,28 +267,21 @@ def _read_manifest(path: Path) -> dict[str, dict[str, ManifestEntry]]:
         return {}
 
 
-def plan_sync(
-    root: Path,
-    library: Library,
-    manifest: Manifest,
-    live: Mapping[str, str],
-    claimed: Collection[str],
-    *,
-    allow_empty: bool = False,
-) -> SyncPlan:
-    """Compare a folder with what is indexed.
+@dataclass(frozen=True, slots=True)
+class Holdings:
+    """What a folder, or something else that holds documents, holds now."""
 
-    A file of the size and time that the manifest knows is not read again; every other one is
-    compared by its bytes.
+    found: Mapping[str, FolderFile]
+    """By source key."""
+    failed: tuple[tuple[str, str], ...] = ()
+    """Source keys or paths that cannot be read, and the reason: what is there may still exist."""
+    skipped: tuple[tuple[str, str], ...] = ()
+    waiting: frozenset[str] = frozenset()
+    """Source keys of documents whose files are on their way."""
 
-    Args:
-        root: The folder.
-        library: The library to mirror it into.
-        manifest: Which files need not be read again.
-        live: SHA-256 of the original bytes by doc_id, for every live document of the library.
-        claimed: Source keys of the documents that the server knows to come from this folder.
-        allow_empty: Remove documents also where more than half of them are gone at once. Those
-            whose bytes are in the folder under another name are not gone.
+
+def held_by_folder(root: Path, known: Mapping[str, ManifestEntry]) -> Holdings:
+    """Return what a folder holds; a file of the size and time that is known is not read again.
 
     Raises:
         InvalidInput: `root` is no folder, or its ignore file cannot be read.
@@ -306,15 +303,88 @@ def plan_sync(
             final = path.with_name(_downloaded_as(path.name) or path.name)
             waiting.add(source_key(_relative(root, final)))
 
-    for path in visible_files(root, lambda error: fail(error.filename, error), skip):
+    paths = list(visible_files(root, lambda error: fail(error.filename, error), skip))
+    told = {
+        key: labels
+        for path in paths
+        if path.suffix.lower() == ".bib"
+        for key, labels in _labels_in_bibtex(path)
+    }
+    for path in paths:
         try:
-            file = _look(root, path, manifest.entries)
+            key = source_key(_relative(root, path))
+            labels = labels_beside(path)
+            if path in told:
+                labels = told[path].under(labels_from(labels)).as_json()
+            found[key] = _file(key, path, labels, known)
         except (OSError, InvalidInput) as exc:
             fail(path, exc)
-        else:
-            found[file.source_key] = file
+    return Holdings(found, tuple(failed), tuple(skipped), frozenset(waiting))
+
+
+def _labels_in_bibtex(path: Path) -> Iterator[tuple[Path, Labels]]:
+    """Yield the files that a BibTeX file names, and what it says of them, if it can be read."""
+    with suppress(OSError, ValueError):
+        for named, labels in labels_of_files(_own_text(path)).items():
+            yield Path(os.path.normpath(path.parent / named)), labels
+
+
+def held_in(
+    documents: Iterable[RawDocument],
+    failed: Iterable[tuple[str, str]],
+    waiting: Iterable[tuple[str, str]],
+    known: Mapping[str, ManifestEntry],
+    into: Path,
+) -> Holdings:
+    """Return what a source other than a folder holds.
+
+    Args:
+        documents: A content that is in memory is written to a file below `into`.
+        failed: Source keys and reasons.
+        waiting: The same of documents whose files are on their way.
+        known: As for `held_by_folder`.
+        into: An empty folder, which has to outlast the sync.
+    """
+    found: dict[str, FolderFile] = {}
+    failures = list(failed)
+    for at, document in enumerate(documents):
+        key, path = document.source_key, document.content
+        try:
+            if isinstance(path, bytes):
+                written = into / str(at) / display_name(document.filename)
+                written.parent.mkdir()
+                written.write_bytes(path)
+                path = written
+            found[key] = _file(key, path, document.labels.as_json(), known)
+        except OSError as exc:
+            failures.append((key, exc.strerror or "unreadable"))
+    waits = tuple(waiting)
+    return Holdings(found, tuple(failures), waits, frozenset(key for key, _ in waits))
+
+
+def plan_sync(
+    held: Holdings,
+    library: Library,
+    manifest: Manifest,
+    live: Mapping[str, str],
+    claimed: Collection[str],
+    *,
+    allow_empty: bool = False,
+) -> SyncPlan:
+    """Compare what is held with what is indexed; files are compared by their bytes.
+
+    Args:
+        held: What the library is to mirror.
+        library: The library to mirror it into.
+        manifest: What was said of the files before.
+        live: SHA-256 of the original bytes by doc_id, for every live document of the library.
+        claimed: Source keys of the documents that the server knows to come from there.
+        allow_empty: Remove documents also where more than half of them are gone at once. Those
+            whose bytes are there under another name are not gone.
+    """
+    skipped = list(held.skipped)
     groups: dict[str, list[FolderFile]] = {"add": [], "replace": [], "unchanged": []}
-    for key, file in found.items():
+    for key, file in held.found.items():
         if file.entry.size == 0:
             skipped.append((key, "empty"))
             continue
@@ -323,9 +393,9 @@ def plan_sync(
         told = file.entry.labels in ("", before.labels if before else None)
         same = sha256 == file.entry.sha256 and told
         groups["add" if sha256 is None else "unchanged" if same else "replace"].append(file)
-    there = {*found, *waiting}
-    gone = sorted(key for key in claimed if key not in there and not _within(key, failed))
-    here = {file.entry.sha256 for file in found.values()}
+    there = {*held.found, *held.waiting}
+    gone = sorted(key for key in claimed if key not in there and not _within(key, held.failed))
+    here = {file.entry.sha256 for file in held.found.values()}
     lost = [key for key in gone if live.get(document_id(library, key)) not in here]
     too_many = 2 * len(lost) > len(claimed) and not allow_empty
     return SyncPlan(
@@ -335,15 +405,14 @@ def plan_sync(
         () if too_many else tuple(gone),
         tuple(gone) if too_many else (),
         tuple(groups["unchanged"]),
-        tuple(failed),
+        held.failed,
         tuple(skipped),
     )
 
 
-def _look(root: Path, path: Path, known: Mapping[str, ManifestEntry]) -> FolderFile:
-    key = source_key(_relative(root, path))
+def _file(key: str, path: Path, labels: str, known: Mapping[str, ManifestEntry]) -> FolderFile:
     status = path.stat()
-    entry, labels = known.get(key), labels_beside(path)
+    entry = known.get(key)
     if entry is not None and (entry.size, entry.mtime_ns) == (status.st_size, status.st_mtime_ns):
         return FolderFile(key, path, replace(entry, labels=labels))
     entry = ManifestEntry(content_sha256(path), status.st_size, status.st_mtime_ns, labels)

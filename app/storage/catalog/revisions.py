@@ -42,7 +42,7 @@ class _Stored:
     draft: DocumentDraft
     first_chunk_id: int
     facts: Metadata
-    """Those of the draft, or those that a person corrected."""
+    """Those of the draft, or those that a person or its sender corrected."""
     revision: int
     superseded: int | None
     """The revision that was live before, if any."""
@@ -163,6 +163,7 @@ class RevisionBatch:
                 facts = replace(
                     facts, title=old.title, authors=authors, year=old.year, language=old.language
                 )
+                facts = replace(facts, **draft.labels.facts)
             item = _Stored(
                 old.doc if old else self._next_doc,
                 draft,
@@ -311,7 +312,7 @@ class RevisionBatch:
             key,
             *sizes,
             0,
-            0,
+            int(bool(draft.labels.facts)),
             0,
             *flags,
             *labels,

@@ -39,6 +39,7 @@ INSERT_DOCUMENT = f"INSERT INTO documents ({', '.join(_DOCUMENT)})"
 REPLACING = "ON CONFLICT (doc) DO UPDATE SET purge_at = NULL, " + ", ".join(
     f"{column} = excluded.{column}" for column in _DOCUMENT if column not in _KEPT
 )
+REPLACING += ", corrected = documents.corrected | excluded.corrected"
 """Follows INSERT_DOCUMENT: another revision of a document that is there."""
 INSERT_REVISION = (
     "INSERT INTO revisions (doc, revision, sha256, source_revision, has_original,"

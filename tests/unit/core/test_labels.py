@@ -137,3 +137,29 @@ def test_what_a_file_says_is_taken_without_what_is_no_label() -> None:
 @given(st.text())
 def test_folding_twice_changes_nothing(text: str) -> None:
     assert fold(fold(text)) == fold(text)
+
+
+def test_facts_of_a_form_are_checked_and_come_one_by_one() -> None:
+    given = labels_from('{"title": " Rivers  and silt ", "authors": ["Ann Baker"], "year": 2021}')
+    assert given.facts == {"title": "Rivers and silt", "authors": ("Ann Baker",), "year": 2021}
+    assert given
+    assert labels_from('{"year": 1999}').facts == {"year": 1999}
+    both = given.under(labels_from('{"year": 1999, "tags": ["sea"]}'))
+    assert (both.title, both.year, both.tags) == ("Rivers and silt", 1999, ("sea",))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"title": ""}',
+        '{"title": 5}',
+        '{"authors": "Ann"}',
+        '{"authors": [5]}',
+        '{"year": "2021"}',
+        '{"year": true}',
+        '{"year": -1}',
+    ],
+)
+def test_what_is_no_fact_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInput):
+        labels_from(text)

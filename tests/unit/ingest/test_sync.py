@@ -13,6 +13,7 @@ from app.ingest.sources.folders import (
     OLD_MANIFEST_FILE,
     Manifest,
     SyncPlan,
+    held_by_folder,
     plan_sync,
     visible_files,
 )
@@ -31,13 +32,14 @@ class SyncedLibrary:
         self.live[document_id(PAPERS, key)] = content_sha256(content)
 
     def sync(self, root: Path, *, allow_empty: bool = False) -> SyncPlan:
-        manifest = Manifest(manifest_of(root), root, PAPERS)
+        manifest = Manifest(manifest_of(root), PAPERS, root)
+        held = held_by_folder(root, manifest.entries)
         claimed = [
             key
             for key, (of, sha) in self.claims.items()
             if of == root and self.live.get(document_id(PAPERS, key)) == sha
         ]
-        plan = plan_sync(root, PAPERS, manifest, self.live, claimed, allow_empty=allow_empty)
+        plan = plan_sync(held, PAPERS, manifest, self.live, claimed, allow_empty=allow_empty)
         for file in (*plan.add, *plan.replace):
             sha256 = content_sha256(file.raw().content)
             self.live[document_id(PAPERS, file.source_key)] = sha256
@@ -168,11 +170,11 @@ def test_a_folder_that_cannot_be_listed_keeps_its_documents(
 def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     with pytest.raises(InvalidInput, match="no folder"):
-        plan_sync(gone, PAPERS, Manifest(manifest_of(gone), gone, PAPERS), {}, ())
+        held_by_folder(gone, {})
 
 
 def test_a_manifest_that_cannot_be_written_says_what_that_means(root: Path) -> None:
-    manifest = Manifest(manifest_of(root), root, PAPERS)
+    manifest = Manifest(manifest_of(root), PAPERS, root)
     manifest_of(root).with_suffix(".new").mkdir(parents=True)
     with pytest.raises(InvalidInput, match="writable"):
         manifest.save()

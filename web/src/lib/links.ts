@@ -15,6 +15,11 @@ export function webLink(url: string | null | undefined): WebLink | null {
   }
 }
 
+/** The address at which Zotero opens an item or a page of a file; null for any other. */
+export function zoteroLink(url: string | null | undefined): string | null {
+  return url !== null && url !== undefined && /^zotero:\/\/(?:open-pdf|select)\/(?:library|groups\/\d+)\/items\/[A-Z0-9]{8}(?:\?page=\d+)?$/.test(url) ? url : null;
+}
+
 /** What can be fetched: a paper of arXiv by its id, or an address of the web. */
 export type Link = { kind: "arxiv"; id: string } | { kind: "web"; url: string };
 

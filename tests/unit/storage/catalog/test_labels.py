@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -159,3 +160,17 @@ def test_filters_find_what_documents_have(
             if int(document.metadata.get("n", -9)) >= low
         }
         assert found(store, Filters(metadata=(Condition.between("n", low, None),))) == expected
+
+
+def test_given_facts_outlive_what_the_text_shows(store: IndexStore) -> None:
+    facts = Labels(title="Rivers and silt", authors=("Ann Baker",), year=2021)
+    draft = make_draft("a.txt", "first words", chunks=1, labels=facts)
+    draft = replace(draft, metadata=replace(draft.metadata, **facts.facts))
+    (result,) = store.writer.write([draft])
+    again = write(store, "a.txt", "second words", Labels())
+    assert (again.title, again.authors, again.year) == ("Rivers and silt", ("Ann Baker",), 2021)
+    newer = write(store, "a.txt", "third words", Labels(title="Rivers, silt and sand"))
+    assert (newer.title, newer.year) == ("Rivers, silt and sand", 2021)
+    labelled = store.writer.label(PAPERS, result.doc_id, Labels(year=2022))
+    assert (labelled.title, labelled.year, labelled.revision) == ("Rivers, silt and sand", 2022, 3)
+    assert write(store, "a.txt", "fourth words", Labels()).year == 2022

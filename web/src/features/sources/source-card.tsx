@@ -10,7 +10,7 @@ import { cx } from "@/components/ui/cx";
 import type { Focus } from "@/hooks/use-workspace";
 import { fixed, placeWords } from "@/lib/format";
 import { t } from "@/lib/language";
-import { webLink } from "@/lib/links";
+import { webLink, zoteroLink } from "@/lib/links";
 import { isHeaded } from "@/lib/passage";
 
 interface Props {
@@ -30,6 +30,7 @@ export function SourceCard({ source, namesake = false, scores, focus, onOpen }: 
   const [unfolded, setUnfolded] = useState(false);
   const quote = focus?.quote ?? null;
   const whole = focus !== null || unfolded;
+  const inZotero = zoteroLink(source.zotero_url);
   const passage = useQuery({ ...documentText(source.library, source.doc_id, source.revision, source.start, source.end), enabled: whole });
   useEffect(() => {
     if (focus !== null) card.current?.scrollIntoView({ block: "nearest" });
@@ -69,6 +70,11 @@ export function SourceCard({ source, namesake = false, scores, focus, onOpen }: 
         <Button look="quiet" icon="open" className="-ml-2" onClick={() => onOpen(quote ?? { start: source.start, end: source.end })}>
           {t("Open document")}
         </Button>
+        {inZotero !== null && (
+          <a href={inZotero} className="inline-flex min-h-7 items-center rounded-md px-2.5 py-1 text-sm leading-4 font-medium whitespace-nowrap text-muted hover:bg-sunken hover:text-ink">
+            {t("Open in Zotero")}
+          </a>
+        )}
         {focus === null && (
           <Button look="quiet" aria-expanded={unfolded} onClick={() => setUnfolded((was) => !was)}>
             {unfolded ? t("Less") : t("Whole passage")}

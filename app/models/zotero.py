@@ -1,0 +1,466 @@
+"""Read the libraries of Zotero on this machine, by the local API of the running program.
+
+Every read takes all items and compares nothing: before Zotero 10 the versions of the local API, and
+with them `since`, did not change when an item was changed here. What changed, its bytes and labels
+tell. The API needs no key and is only read.
+
+References:
+    https://www.zotero.org/support/dev/web_api/v3/local_api
+    https://www.zotero.org/support/dev/web_api/v3/basics
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+from app.core.errors import (
+    InvalidInput,
+    NotFound,
+    ProviderBadResponse,
+    ProviderTimeout,
+    ProviderUnreachable,
+)
+from app.core.labels import CITATION_KEY, DOI, Labels, found_labels
+from app.core.links import ZOTERO, zotero_address
+from app.core.normalisation import normalise
+from app.core.types import RawDocument
+from app.models.http import HttpClient, HttpReply, on_this_machine
+
+# Ask the program.
+
+Json = Mapping[str, object]
+Progress = Callable[[int, int, str], None]
+"""Told how many of how many are read, and what."""
+
+_PAGE = 500
+"""Items of one request; the program searches anew for each, and holds them all in one reply."""
+_MOST_READS = 3
+"""Of a list that changes while it is read page by page."""
+_OLDEST_FIRST = "sort=dateAdded&direction=asc"
+"""What is added while a list is read stands at its end."""
+_IS_OFF = (
+    "Zotero lets no program read its library: in Zotero, open Settings, Advanced, and tick 'Allow"
+    " other applications on this computer to communicate with Zotero'"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ZoteroRead:
+    """What the libraries hold now."""
+
+    documents: tuple[RawDocument, ...]
+    failed: tuple[tuple[str, str], ...]
+    """Source key of a document that is there and cannot be read, and the reason."""
+    waiting: tuple[tuple[str, str], ...]
+    """The same of files that are still on their way."""
+
+
+class ZoteroClient:
+    """Reads all libraries of the program that runs on this machine."""
+
+    def __init__(self, base_url: str, *, silence_s: float = 120.0) -> None:
+        """Prepare; nothing is sent. `silence_s` is the longest wait for a reply.
+
+        Raises:
+            InvalidInput: The address is not one of this machine.
+        """
+        if not on_this_machine(base_url):
+            raise InvalidInput(
+                f"ZOTERO_URL is {base_url!r}; the local API is on this machine, usually at"
+                " http://127.0.0.1:23119"
+            )
+        self._silence_s = silence_s
+        self._http = HttpClient(
+            base_url,
+            "Zotero",
+            read_timeout_s=silence_s,
+            connections=1,
+            headers={"Zotero-API-Version": "3"},
+        )
+
+    def close(self) -> None:
+        self._http.close()
+
+    def read(self, progress: Progress = lambda *_: None) -> ZoteroRead:
+        """Return the documents of the own library and of all groups.
+
+        A file that is away fails alone; anything else that fails, fails the whole, so that no item
+        is taken for removed.
+
+        Raises:
+            ProviderUnreachable: Zotero does not run, or ended meanwhile.
+            ProviderTimeout: It was silent for too long.
+            ProviderBadResponse: The local API is off, or it sent something else.
+        """
+        documents: list[RawDocument] = []
+        failed: list[tuple[str, str]] = []
+        waiting: list[tuple[str, str]] = []
+        groups = self._objects(self._get("/api/users/0/groups"))
+        places = ["library", *sorted(f"groups/{one.get('id')}" for one in groups)]
+        for place in places:
+            prefix = "users/0" if place == "library" else place
+            entries = {
+                str(entry.get("key")): entry
+                for asked in ("items", "items?itemType=annotation")
+                for entry in self._list(prefix, asked, progress)
+            }
+            collections = _paths(self._list(prefix, "collections", progress))
+            library = _Library(place, entries, collections)
+            documents += library.written()
+            files = list(library.files())
+            for done, (document, entry) in enumerate(files, 1):
+                try:
+                    path = self._file(prefix, entry)
+                except NotFound as error:
+                    failed.append((document.source_key, error.message))
+                except OSError as error:
+                    failed.append((document.source_key, error.strerror or "unreadable"))
+                else:
+                    if path is None:
+                        waiting.append((document.source_key, "its download is not finished"))
+                    else:
+                        documents.append(replace(document, filename=path.name, content=path))
+                progress(done, len(files), "files")
+        return ZoteroRead(tuple(documents), tuple(failed), tuple(waiting))
+
+    def _list(self, prefix: str, asked: str, progress: Progress) -> list[Json]:
+        """Return all objects of a list, read page by page.
+
+        Between two pages the list may change, and objects move to a page that was read. So the keys
+        are asked for once more, which is one reply; where they differ, all is read again.
+        """
+        path = f"/api/{prefix}/{asked}{'&' if '?' in asked else '?'}"
+        for _ in range(_MOST_READS):
+            found: dict[str, Json] = {}
+            start, total = 0, 1
+            while start < total:
+                reply = self._get(f"{path}{_OLDEST_FIRST}&start={start}&limit={_PAGE}")
+                found |= {_key(one): one for one in self._objects(reply)}
+                told = reply.headers.get("Total-Results", "")
+                total = int(told) if told.isdecimal() else len(found)
+                start += _PAGE
+                progress(len(found), total, "items")
+            keys = self._get(f"{path}format=keys").text.split()
+            if set(keys) == set(found):
+                return list(found.values())
+        raise ProviderBadResponse(
+            f"{self._http.host} changed its library while it was read; try again"
+        )
+
+    def _file(self, prefix: str, entry: Json) -> Path | None:
+        """Return where an attachment's file is on this machine; None while it is being written.
+
+        Raises:
+            NotFound: It is not there.
+            OSError: Its folder cannot be read.
+        """
+        key, name = str(entry.get("key")), _text(_data(entry), "filename", "title")
+        reply = self._get(f"/api/{prefix}/items/{key}/file", accept=(302, 400, 404))
+        address = urlsplit(reply.headers.get("Location", ""))
+        if address.scheme != "file":
+            raise NotFound(f"Zotero does not know where {name!r} is; locate it in Zotero")
+        path = Path(url2pathname(address.path))
+        if not path.is_file():
+            raise NotFound(
+                f"{name!r} is not at {str(path)!r}: open it in Zotero once, which downloads it, or"
+                " mount its disk"
+            )
+        told = _member(_member(entry, "links"), "enclosure").get("length")
+        return path if told in (None, path.stat().st_size) else None
+
+    def _get(self, path: str, accept: Sequence[int] = (200,)) -> HttpReply:
+        """Return a reply of an accepted status."""
+        try:
+            with self._http.stream("GET", path, with_redirects=True) as stream:
+                reply = HttpReply(stream.status, stream.read(), stream.headers)
+        except ProviderTimeout as exc:
+            raise ProviderTimeout(
+                f"{self._http.host} said nothing for {self._silence_s:.0f} s; wait until Zotero is"
+                " idle, and try again"
+            ) from exc
+        except ProviderUnreachable as exc:
+            raise ProviderUnreachable(
+                f"{self._http.host} does not answer, or broke off; start Zotero 7 or newer on this"
+                " machine, or set ZOTERO_URL to its port"
+            ) from exc
+        if reply.status == 403:
+            raise ProviderBadResponse(_IS_OFF)
+        if reply.status not in accept:
+            raise ProviderBadResponse(
+                f"{self._http.host} answered {reply.status} ({reply.text[:80]}); update Zotero, or"
+                " try again"
+            )
+        return reply
+
+    def _objects(self, reply: HttpReply) -> list[Json]:
+        try:
+            value = json.loads(reply.body)
+        except (ValueError, RecursionError):
+            value = None
+        if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+            raise ProviderBadResponse(
+                f"{self._http.host} sent {reply.text[:80]!r}, expected a list of objects; is it"
+                " Zotero?"
+            )
+        return value
+
+
+# From items to documents: files, what is known of them, and what was written to them.
+
+_TITLES = ("title", "caseName", "nameOfAct", "subject")
+"""In which field items of different types have their title."""
+_NOT_OF_THE_WORK = frozenset(
+    "version dateAdded dateModified accessDate tags collections relations key citationKey".split()
+)
+"""Fields that change without the work, or stand in its labels."""
+_WITHOUT_FILE = ("linked_url", "embedded_image")
+_EXTRA = r"(?im)^[ \t]*{}[ \t]*:[ \t]*(\S+)"
+"""A line of the field Extra, which holds what an item's type has no field for."""
+_YEAR = re.compile(r"(?<!\d)(1\d{3}|20\d\d)(?!\d)")
+_DOI = re.compile(r"10\.\d{4,9}/\S+")
+_TAG = re.compile(r"<[^>]*>")
+_LOOKS = re.compile(r"</?(?:i|b|sub|sup|span)\b[^<>]*>")
+"""Tags that a title may have, such as those around the name of a species."""
+_LONGEST_TAG = 64
+_LONGEST_TITLE, _LONGEST_NAME = 300, 100
+
+
+class _Library:
+    """The items of one library as documents."""
+
+    def __init__(self, place: str, entries: Mapping[str, Json], paths: Mapping[str, str]) -> None:
+        """Sort items by what they belong to.
+
+        Args:
+            place: `library`, or `groups/ID`, as it stands in addresses.
+            entries: By key.
+            paths: Names of collections by key.
+        """
+        self._place, self._entries, self._paths = place, entries, paths
+        self._children: dict[str, list[Json]] = {}
+        for entry in entries.values():
+            parent = _text(_data(entry), "parentItem")
+            if not parent or parent in entries:  # else what it belongs to is in the trash
+                self._children.setdefault(parent, []).append(entry)
+
+    def files(self) -> Iterator[tuple[RawDocument, Json]]:
+        """Yield a document for each attached file, and its entry; the content is not known yet."""
+        for key, entry in self._works():
+            for at, file in enumerate(self._files_of(key, entry)):
+                labels = self._labels(entry, file, "open-pdf", is_main=at == 0)
+                yield self._document(_key(file), "file", labels, b""), file
+
+    def written(self) -> Iterator[RawDocument]:
+        """Yield what is written in the library itself.
+
+        That are the annotations of each file, and of each item its notes, with the facts and the
+        abstract of an item that has no file.
+        """
+        for key, entry in self._works():
+            files = self._files_of(key, entry)
+            for at, file in enumerate(files):
+                if marks := sorted(self._of(_key(file), "annotation"), key=_place_of):
+                    labels = self._labels(
+                        entry, file, "open-pdf", is_main=at == 0, about="annotations"
+                    )
+                    content = _content(map(_annotation, marks))
+                    yield self._document(_key(file), "annotations", labels, content)
+            own = [] if files else [_work(_data(entry))]
+            kind = _text(_data(entry), "itemType")
+            notes = [entry] if kind == "note" else self._of(key, "note")
+            said = [_note(one) for one in notes if _plain(_text(_data(one), "note"))]
+            if items := [*(own if kind != "note" else []), *said]:
+                about = "notes" if files else ""
+                labels = self._labels(entry, entry, "select", is_main=not files, about=about)
+                yield self._document(key, "item", labels, _content(items))
+
+    def _works(self) -> Iterator[tuple[str, Json]]:
+        """Yield what stands in the library by itself: items, and files and notes without one."""
+        for entry in self._children.get("", ()):
+            kind, has_file = _text(_data(entry), "itemType"), _has_file(entry)
+            if kind != "annotation" and (kind != "attachment" or has_file):
+                yield _key(entry), entry
+
+    def _of(self, key: str, kind: str) -> list[Json]:
+        """Return children of a kind that say something."""
+        own = [one for one in self._children.get(key, ()) if _text(_data(one), "itemType") == kind]
+        return [one for one in own if kind != "annotation" or _annotation(one) is not None]
+
+    def _files_of(self, key: str, entry: Json) -> list[Json]:
+        """Return the files of an item, that which Zotero opens first: the oldest PDF."""
+        own = [entry] if _has_file(entry) else self._of(key, "attachment")
+
+        def order(one: Json) -> tuple[bool, str, str]:
+            data = _data(one)
+            is_pdf = _text(data, "contentType") == "application/pdf"
+            return not is_pdf, _text(data, "dateAdded"), _key(one)
+
+        return sorted(filter(_has_file, own), key=order)
+
+    def _document(self, key: str, part: str, labels: Labels, content: bytes) -> RawDocument:
+        source_key = f"zotero/{self._place}/items/{key}/{part}"
+        return RawDocument(
+            source_key, f"{str(labels.title)[:_LONGEST_NAME]}.json", content, labels=labels
+        )
+
+    def _labels(
+        self, work: Json, part: Json, action: str, *, is_main: bool, about: str = ""
+    ) -> Labels:
+        """Return what Zotero knows of a work, for one document of it.
+
+        The DOI is given to its main document alone, which is the work.
+        """
+        data, own = _data(work), _data(part)
+        title = _shown(_text(data, *_TITLES) or _first_line(_text(data, "note")))
+        title = title or _shown(_text(data, "filename")) or "Untitled"
+        more = about or ("" if is_main else _shown(_text(own, "title", "filename"))[:_LONGEST_NAME])
+        tags = [
+            *(_text(tag, "tag") for one in (data, own) for tag in _objects_in(one, "tags")),
+            *(self._paths.get(key, "") for key in _texts_in(data, "collections")),
+        ]
+        extra = _text(data, "extra")
+        cited = _text(data, "citationKey") or _in_extra("Citation Key", extra)
+        doi = _DOI.search(_text(data, "DOI") or _in_extra("DOI", extra))
+        year = _YEAR.search(_text(_member(work, "meta"), "parsedDate") or _text(data, "date"))
+        known = found_labels(
+            list(map(_tag, tags)),
+            {
+                ZOTERO: zotero_address(action, self._place, _key(part)),
+                CITATION_KEY: cited or None,
+                DOI: doi[0] if doi and is_main and not about else None,
+            },
+        )
+        return replace(
+            known,
+            tags=known.tags or (),
+            metadata={CITATION_KEY: None, DOI: None, **known.metadata},
+            title=f"{title} ({more})" if more else title,
+            authors=_authors(data),
+            year=int(year[1]) if year else None,
+        )
+
+
+def _shown(text: str) -> str:
+    """Return a text on one line, without tags and characters that are not seen."""
+    return " ".join(normalise(_LOOKS.sub("", text))[0].split())[:_LONGEST_TITLE].strip()
+
+
+def _paths(collections: Iterable[Json]) -> dict[str, str]:
+    """Return collections by key as `Thesis/Chapter 2`."""
+    own = {_key(one): _data(one) for one in collections}
+
+    def path(key: str, below: frozenset[str] = frozenset()) -> str:
+        data = own.get(key)
+        if data is None or key in below:
+            return ""
+        above = path(_text(data, "parentCollection"), below | {key})
+        return f"{above}/{_text(data, 'name')}".strip("/")
+
+    return {key: path(key) for key in own}
+
+
+def _authors(data: Json) -> tuple[str, ...]:
+    """Return the authors of a work, or who else made it."""
+    names: dict[bool, list[str]] = {True: [], False: []}
+    for one in _objects_in(data, "creators"):
+        name = _text(one, "name") or f"{_text(one, 'firstName')} {_text(one, 'lastName')}".strip()
+        if name := _shown(name):
+            names[_text(one, "creatorType") == "author"].append(name)
+    return tuple((names[True] or names[False])[:100])
+
+
+def _work(data: Json) -> Json:
+    title = _text(data, *_TITLES)
+    return {**{k: v for k, v in data.items() if k not in _NOT_OF_THE_WORK}, "title": title}
+
+
+def _note(entry: Json) -> Json:
+    return {"itemType": "note", "note": _text(_data(entry), "note")}
+
+
+def _annotation(entry: Json) -> Json | None:
+    """Return what an annotation says and its page; None where it says nothing, as a drawing."""
+    data = _data(entry)
+    names = ("annotationText", "annotationComment", "annotationPageLabel")
+    said = {name: _text(data, name) for name in names}
+    page: object = None
+    with suppress(ValueError, TypeError, KeyError, RecursionError):
+        page = json.loads(_text(data, "annotationPosition"))["pageIndex"]
+    position = {} if page is None else {"annotationPosition": json.dumps({"pageIndex": page})}
+    if not (said["annotationText"] or said["annotationComment"]):
+        return None
+    return {"itemType": "annotation", **said, **position}
+
+
+def _content(items: Iterable[Json | None]) -> bytes:
+    """Return items as the API would, without what changes by itself."""
+    entries = [{"data": item} for item in items]
+    return json.dumps(entries, ensure_ascii=False, indent=1, sort_keys=True).encode(
+        "utf-8", "replace"
+    )
+
+
+def _place_of(entry: Json) -> tuple[str, str]:
+    return _text(_data(entry), "annotationSortIndex"), _key(entry)
+
+
+def _has_file(entry: Json) -> bool:
+    data = _data(entry)
+    is_attachment = _text(data, "itemType") == "attachment"
+    return is_attachment and _text(data, "linkMode") not in _WITHOUT_FILE
+
+
+def _tag(name: str) -> str:
+    """Return a tag as it is kept: without commas, of a long path its end."""
+    clean = " ".join(name.replace(",", " ").split())
+    return clean if len(clean) <= _LONGEST_TAG else clean.rpartition("/")[2][:_LONGEST_TAG]
+
+
+def _in_extra(name: str, extra: str) -> str:
+    found = re.search(_EXTRA.format(name), extra)
+    return found[1] if found else ""
+
+
+def _plain(note: str) -> str:
+    return html.unescape(_TAG.sub("\n", note)).strip()
+
+
+def _first_line(note: str) -> str:
+    return _plain(note).partition("\n")[0].strip()
+
+
+def _key(entry: Json) -> str:
+    return _text(entry, "key")
+
+
+def _data(entry: Json) -> Json:
+    return _member(entry, "data")
+
+
+def _member(value: Json, name: str) -> Json:
+    found = value.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def _text(value: Json, *names: str) -> str:
+    """Return the first of these fields that is a text and not blank."""
+    texts = (value.get(name) for name in names)
+    return next((text.strip() for text in texts if isinstance(text, str) and text.strip()), "")
+
+
+def _objects_in(value: Json, name: str) -> list[Json]:
+    found = value.get(name)
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def _texts_in(value: Json, name: str) -> list[str]:
+    found = value.get(name)
+    return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
