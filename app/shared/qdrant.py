@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
+from functools import partial
 from operator import methodcaller
 from typing import TypeVar, cast
 from urllib.parse import urlsplit
@@ -491,7 +492,7 @@ class SearchEngine:
         for one in self._made():
             if one == name or (copies and one.startswith(name + COPY)):
                 self.call(methodcaller("delete_collection", PREFIX + one))
-                self._known(lambda client, gone=PREFIX + one: gone not in _names(client))
+                self._known(partial(_lacks, PREFIX + one))
 
     def _known(self, knows: Callable[[QdrantClient], bool]) -> None:
         """Wait until every node that answers knows of a change of collections.
@@ -640,6 +641,10 @@ class SearchEngine:
 
 def _names(client: QdrantClient) -> set[str]:
     return {one.name for one in client.get_collections().collections}
+
+
+def _lacks(name: str, client: QdrantClient) -> bool:
+    return name not in _names(client)
 
 
 def _away(problem: str) -> SearchAway:

@@ -381,7 +381,7 @@ class QdrantDouble(ThreadingHTTPServer):
 
         With `beside` it is another node of the same cluster: it serves what that one holds.
         """
-        self.held = beside.held if beside else _Collections(folder, peers)
+        self.held: _Collections = beside.held if beside else _Collections(folder, peers)
         self._knew: tuple[set[str], dict[str, str]] = set(), {}
         self._key = api_key
         self.refusals: list[tuple[int, str]] = []
