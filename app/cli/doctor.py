@@ -17,7 +17,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import typer
 
@@ -28,6 +28,7 @@ from app.cli.serve import check_port
 from app.cli.up import UpState, missing
 from app.client import DocuMindClient, Json
 from app.core.errors import DocuMindError, Locked, ProviderError, Unauthorized
+from app.core.types import LibraryName
 from app.models.options import PRESETS
 from app.settings import Settings, check_start, unknown_names
 from app.storage.files.lock import owner
@@ -427,6 +428,7 @@ def _ask(client: DocuMindClient) -> Iterator[Diagnosis]:
     jobs = client.get("/api/v1/jobs", {"limit": _JOBS})["jobs"]
     for row in client.libraries()["libraries"]:
         yield from library(row, [job for job in jobs if job["library"] == row["library"]])
+    yield from alike({name: client.duplicates(name)["groups"] for name in get_args(LibraryName)})
     yield from projections(diagnostics["lags"])
     failed = diagnostics["jobs"].get("failed", 0)
     if failed:
@@ -464,6 +466,15 @@ def library(row: Json, jobs: Sequence[Json]) -> Iterator[Diagnosis]:
         yield note(name, f"{detail}, {behind} without a vector yet", cure)
     else:
         yield ok(name, f"{detail}; {made_by}")
+
+
+def alike(found: Mapping[str, Sequence[Json]]) -> Iterator[Diagnosis]:
+    """Say how many documents of a library are there more than once, by its groups of them."""
+    for name, groups in found.items():
+        if groups:
+            more = sum(len(group["documents"]) - 1 for group in groups)
+            said = f"{more} of its documents are alike others: the same bytes, text, or work"
+            yield note(name, said, f"to see them, run: documind duplicates --library {name}")
 
 
 def projections(lags: Mapping[str, int]) -> Iterator[Diagnosis]:

@@ -156,7 +156,7 @@ def test_a_model_is_tested_and_status_and_doctor_say_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     models = FixedModels(
-        ScriptedGenerator(*[REFUSAL] * 96),
+        ScriptedGenerator(*[REFUSAL] * 176),
         profile=ModelProfile("fake:scripted", "fake", "digest", 5e8),
     )
     with (
@@ -173,12 +173,12 @@ def test_a_model_is_tested_and_status_and_doctor_say_so(
 
         assert "run: documind models test" in printed("doctor")
         told = printed("models", "test")
-        line = "fake:scripted: 4 of 24 with compact, first word after 0.0 s; quotes alone "
-        assert line in told
+        line = r"fake:scripted: 4 of 24 with compact, first word after \d+\.\d s; quotes alone "
+        assert re.search(line, told)
         assert re.search(r"compact +4 +0 +4 +20 +0 +0 ", told)
         assert "its words stand below the quotes" in told
-        assert f"models tested: {line}" in printed("status")
-        assert f"models tested: {line}" in printed("doctor")
+        assert re.search(f"models tested: {line}", printed("status"))
+        assert re.search(f"models tested: {line}", printed("doctor"))
         assert (
             json.loads(printed("models", "test", "--json"))["counts"]["compact"]["refused_wrongly"]
             == 20

@@ -193,6 +193,14 @@ def test_indexes_that_lag_are_named() -> None:
     assert found.state == "ok"
 
 
+def test_documents_that_are_alike_are_counted() -> None:
+    group = {"likeness": "same_bytes", "documents": [{}, {}, {}]}
+    (found,) = doctor.alike({"papers": [group, group], "public": []})
+    assert (found.what, found.state) == ("papers", "note")
+    assert found.detail.startswith("4 of its documents")
+    assert found.cure.endswith("documind duplicates --library papers")
+
+
 def test_a_library_that_waits_says_for_what() -> None:
     row: Json = {
         "library": "papers",
