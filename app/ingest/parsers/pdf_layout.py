@@ -72,6 +72,13 @@ _MOST_UNNAMED = 2
 """Columns before the first that has a name."""
 _FARTHEST_HEAD = 3
 """Lines between two parts of a table under the same heads."""
+_MOST_PAGES = 50
+"""Of a table, through which its heads are looked for."""
+_MOST_HEAD_LINES = 4
+_LEADING = 0.8
+"""Heights of a line between two lines of one cell."""
+_LEAST_WORDED = 4
+"""Whole rows of words, the head among them."""
 _NOTE = re.compile(r"\s*(\d{1,2})\s*(?=[^\W\d_])")
 _NEXT_NOTE = re.compile(r"\. (\d{1,2}) ?(?=[^\W\d_])")
 _MINUS = "\u2212\u2013-"
@@ -156,7 +163,32 @@ class Table(NamedTuple):
     """Where columns begin and end across the page, and the names of those that have one."""
 
     columns: list[tuple[float, float]]
-    labels: dict[int, str]
+    labels: Mapping[int, str]
+
+
+class Heads(NamedTuple):
+    """The columns of the table that ends a page: its rows on the next page have no other names."""
+
+    table: Table
+    is_ruled: bool = False
+    """Columns reach from rule to rule, not from the first to the last letter."""
+
+    def fit(self, columns: Sequence[tuple[float, float]]) -> bool:
+        """Return whether rows of these columns are of the same table."""
+        own = self.table.columns
+        if self.is_ruled:
+            return all(len(_within(column, own)) == 1 for column in columns)
+        pairs = zip(own, columns, strict=False)
+        return len(own) == len(columns) and all(_are_aligned(*pair) for pair in pairs)
+
+    def are_ruled_by(self, edges: Sequence[float]) -> bool:
+        """Return whether the rules of a grid are those of this table."""
+        own = [left for left, _ in self.table.columns] + [self.table.columns[-1][1]]
+        return (
+            self.is_ruled
+            and len(own) == len(edges)
+            and all(abs(one - other) < _ALIGNED for one, other in zip(own, edges, strict=True))
+        )
 
 
 @dataclass(slots=True)
@@ -213,9 +245,15 @@ class PageLayout:
     """A page's lines in reading order."""
 
     def __init__(
-        self, page: pypdfium2.PdfPage, textpage: pypdfium2.PdfTextPage, *, is_first: bool = False
+        self,
+        page: pypdfium2.PdfPage,
+        textpage: pypdfium2.PdfTextPage,
+        *,
+        is_first: bool = False,
+        heads: Heads | None = None,
     ) -> None:
         self._raw = textpage.raw
+        self._above, self._ends_with = heads, list[tuple[Line, Heads]]()
         self._boxes = pdfium.FS_RECTF(), pdfium.FS_RECTF()
         self._sides = [ctypes.c_double() for _ in range(4)]
         self._shown = Box(*page.get_bbox())
@@ -235,7 +273,19 @@ class PageLayout:
             for line in lines[:_FRONT_LINES]:
                 self._part_names(line)
         lines = self._with_fields(self._with_grids(lines, grids_of(page)))
-        self.lines = self._notes_last(self._with_labels(self._with_gaps(self._with_wrapped(lines))))
+        lines = self._with_heads(self._with_gaps(self._with_words(self._with_wrapped(lines))))
+        lines = self._with_labels(lines)
+        ended = {line.start: heads for line, heads in self._ends_with}
+        last = (
+            ended[line.start]
+            for line in reversed(lines[-_FARTHEST_HEAD - 1 :])
+            if line.parts and line.start in ended
+        )
+        self.heads = next(last, None)
+        """Of the table that ends the page."""
+        tops = lines[: _FARTHEST_HEAD + 1]
+        self.begins_with_row = any(line.kind == "row" for line in tops)
+        self.lines = self._notes_last(lines)
         self._add_annotations(page)
 
     @property
@@ -527,7 +577,8 @@ class PageLayout:
                 if outside:
                     kept.append(_line([[run] for run in outside], is_broken=False))
                     self._arrange(kept[-1])
-            if rows := self._ruled_rows(grid, held):
+            above = self._above if place is not None and place <= _FARTHEST_HEAD else None
+            if rows := self._ruled_rows(grid, held, above):
                 kept[place:place] = rows
                 lines = kept
         return lines
@@ -569,22 +620,29 @@ class PageLayout:
         ]
 
     def _ruled_rows(
-        self, grid: Grid, held: Mapping[Area, Sequence[tuple[Line, list[Run]]]]
+        self, grid: Grid, held: Mapping[Area, Sequence[tuple[Line, list[Run]]]], above: Heads | None
     ) -> list[Line]:
-        """Return the rows of a grid as lines: `Label: value | Label: value`; none for a frame."""
+        """Return the rows of a grid as lines: `Label: value | Label: value`; none for a frame.
+
+        The heads `above` are those of the page before, where the table may go on.
+        """
         pieces = {cell: self._pieces_of(lines) for cell, lines in held.items()}
         texts = {cell: " ".join(resolved(self._text(of)).split()) for cell, of in pieces.items()}
         filled = [cell for cell in grid.cells if texts.get(cell)]
         width, height = len(grid.columns) - 1, len(grid.rows) - 1
         in_rows = [[cell for cell in filled if cell.row == row] for row in range(height)]
         is_frame = any(len(text) > _LONGEST_RULED for text in texts.values())
-        if is_frame or sum(len(row) > 1 for row in in_rows) < _LEAST_RULED:
+        carried = above.table.labels if above and above.are_ruled_by(grid.columns) else {}
+        least = 1 if carried else _LEAST_RULED
+        if is_frame or sum(len(row) > 1 for row in in_rows) < least:
             return []
         fields: list[list[FormCell | None]] = [
             [FormCell(texts[cell]) for cell in row] for row in in_rows if row
         ]
-        of_form = width == _LABEL_AND_VALUE and is_form(fields)
+        of_form = width == _LABEL_AND_VALUE and not carried and is_form(fields)
         heads, labels = (0, {}) if of_form else self._ruled_heads(in_rows, texts, width)
+        if carried and not _has_own_heads(in_rows, texts, heads, labels, carried):
+            heads, labels = 0, carried
         made: list[Line] = []
         for row in range(height):
             own = [cell for cell in filled if cell.row <= row < cell.end_row]
@@ -606,6 +664,9 @@ class PageLayout:
                 label = texts[new[0]].rstrip(":")
                 line.pieces, line.kind = [f"{label}: ", *pieces[new[1]]], "field"
             made.append(line)
+        if labels and made:
+            columns = list(pairwise(grid.columns))
+            self._ends_with.append((made[-1], Heads(Table(columns, labels), is_ruled=True)))
         return made
 
     def _pieces_of(self, lines: Sequence[tuple[Line, list[Run]]]) -> list[Piece]:
@@ -632,7 +693,7 @@ class PageLayout:
 
     def _ruled_heads(
         self, rows: Sequence[Sequence[Area]], texts: Mapping[Area, str], width: int
-    ) -> tuple[int, dict[int, str]]:
+    ) -> tuple[int, Mapping[int, str]]:
         """Return how many rows are heads, and the label of each column.
 
         Heads name every column but the first few, in words, as years or as ranges; a second row of
@@ -838,14 +899,122 @@ class PageLayout:
             if not is_row:
                 continue
             at, last, end = places[0], end, places[-1] + 1
-            if self._has_years_for_heads(rows):
+            above = self._above if not last and at <= _FARTHEST_HEAD else None
+            goes_on = above is not None and above.fit(self._columns_of(rows) or [])
+            if not goes_on and self._begins_with_heads(rows):
                 at, rows = at + 1, rows[1:]
             found = self._table(lines[max(0, at - 2) : at], rows)
-            table = found or (table if at - last <= _FARTHEST_HEAD else None)
+            if found is None and goes_on and above is not None:
+                table = above.table
+            else:
+                table = found or (table if at - last <= _FARTHEST_HEAD else None)
             if table is not None:
                 for row in rows:
                     self._label(row, table)
+                is_ruled = table is (above and above.table) and above is not None and above.is_ruled
+                self._ends_with.append((rows[-1], Heads(table, is_ruled)))
         return lines
+
+    def _with_words(self, lines: list[Line]) -> list[Line]:
+        """Return lines; those of words in columns, one below the other, are rows.
+
+        At least `_LEAST_WORDED` lines have three or more parts far apart, of which each begins or
+        ends where those of the first line do.
+        """
+        apart = [self._apart(line) if not line.kind else [] for line in lines]
+        at = 0
+        while at < len(lines):
+            end = at
+            columns = [(group[0].left, group[-1].right) for group in apart[at]]
+            while end < len(lines) and len(columns) >= _LEAST_NUMBERS:
+                own = [(group[0].left, group[-1].right) for group in apart[end]]
+                fits = [one for one in own if any(_begin_or_end(one, of) for of in columns)]
+                if len(own) < 2 or len(fits) < len(own) or len(own) > len(columns):
+                    break
+                end += 1
+            whole = sum(len(groups) == len(columns) for groups in apart[at:end])
+            if whole >= _LEAST_WORDED:
+                for line, groups in zip(lines[at:end], apart[at:end], strict=True):
+                    self._cut(line, {}, {group[0].start for group in groups[1:]})
+                    line.kind = "row"
+            at = max(end, at + 1)
+        return lines
+
+    def _apart(self, line: Line) -> list[list[Run]]:
+        """Return the text objects of a line in groups that wide gaps part; none if one is prose."""
+        groups: list[list[Run]] = []
+        for run in line.runs if len(line.runs) >= 2 else ():
+            if groups and run.left - groups[-1][-1].right <= _CELL_GAP * line.high:
+                groups[-1].append(run)
+            else:
+                groups.append([run])
+        texts = [self.characters[of[0].start : of[-1].end].strip() for of in groups]
+        is_row = all(0 < len(text) <= _LONGEST_LABEL and "@" not in text for text in texts)
+        return groups if is_row and not line.is_broken else []
+
+    def _with_heads(self, lines: list[Line]) -> list[Line]:
+        """Return lines; heads of several lines above rows, drawn cell by cell, are one line."""
+        made: list[Line] = []
+        for is_row, run in groupby(enumerate(lines), _is_bare_row):
+            _, group = zip(*run, strict=True)
+            of_run = list(group)
+            if not is_row:
+                made += of_run
+                continue
+            first = next((at for at, row in enumerate(of_run) if self._has_figure(row)), 0)
+            columns = self._columns_of(of_run[first:])
+            upper = made + of_run[:first]
+            parts = 0 if columns is None else self._height_of_head(upper, columns)
+            if columns is not None and parts > 1:
+                upper[-parts:] = [self._joined_head(upper[-parts:], columns)]
+            made = upper + of_run[first:]
+        return made
+
+    def _has_figure(self, row: Line) -> bool:
+        return any(_NUMBER.match(self._text(cell).strip()) for cell in row.cells)
+
+    def _height_of_head(self, lines: Sequence[Line], columns: Sequence[tuple[float, float]]) -> int:
+        """Return how many of the last lines are the lines of one row of heads.
+
+        They stand beside each other, or as near as lines of one cell do and aligned with it.
+        """
+        count, high = 0, 0.0
+        held: dict[int, list[tuple[float, float]]] = {}
+        box = _NOWHERE
+        for line in reversed(lines[-_MOST_HEAD_LINES:]):
+            if not line.parts or line.is_ruled or line.kind not in ("", "row"):
+                break
+            state = line.pieces, line.cells, line.extents
+            places, texts = self._heads(line, columns)
+            extents = self._extents(line)
+            fits = all(len(over) == 1 for over in places) and all(map(_may_be_label, texts))
+            beside = line.box.bottom < box.top and line.box.top > box.bottom
+            gap = line.box.bottom - box.top
+            is_alike = 0.8 * line.high < high < 1.25 * line.high
+            is_near = beside or gap < _LEADING * line.high
+            for over, extent in zip(places, extents, strict=True):
+                below = held.get(over[0], []) if over else []
+                aligned = any(_are_aligned(extent, other) for other in below)
+                fits = fits and (not count or (aligned if below or not beside else True))
+            if not fits or (count and not (is_alike and is_near)):
+                line.pieces, line.cells, line.extents = state
+                break
+            for over, extent in zip(places, extents, strict=True):
+                held.setdefault(over[0], []).append(extent)
+            box = _around([box, line.box]) if count else line.box
+            count, high = count + 1, line.high
+        return count
+
+    def _joined_head(self, lines: Sequence[Line], columns: Sequence[tuple[float, float]]) -> Line:
+        cells: dict[int, list[Piece]] = {}
+        for line in sorted(lines, key=lambda one: -one.box.top):
+            for extent, cell in zip(self._extents(line), line.cells, strict=True):
+                held = cells.setdefault(_over(extent, columns)[0], [])
+                held += [" ", *self._stripped(cell)] if held else self._stripped(cell)
+        head = _line([part for line in lines for part in line.parts], is_broken=False)
+        head.cells = [cells[at] for at in sorted(cells)]
+        head.pieces = [piece for cell in head.cells for piece in (" ", *cell)][1:]
+        return head
 
     def _with_gaps(self, lines: list[Line]) -> list[Line]:
         """Return lines; one next to a row is a row too if all of its cells stand in its columns.
@@ -869,25 +1038,42 @@ class PageLayout:
                 line.pieces, line.cells, line.extents = held
         return lines
 
-    def _has_years_for_heads(self, rows: Sequence[Line]) -> bool:
-        """Return whether the first of several rows has years where the others have figures."""
-        texts = [[self._text(cell).strip() for cell in row.cells] for row in rows[:2]]
+    def _begins_with_heads(self, rows: Sequence[Line]) -> bool:
+        """Return whether the first of several rows names the columns of the others.
+
+        It has years where they have figures, or no figure where they have some. In a table of words
+        it has words in upper case, none of which stands in a row.
+        """
+        texts = [[self._text(cell).strip() for cell in row.cells] for row in rows]
         if len(texts) < 2 or len(texts[0]) < 2:
             return False
-        years = [[_YEARS.match(text) is not None for text in row] for row in texts]
-        return all(years[0][1:]) and not years[0][0] and not all(years[1][1:])
+        first, *others = texts
+        years = [[_YEARS.match(text) is not None for text in row] for row in texts[:2]]
+        if all(years[0][1:]) and not years[0][0] and not all(years[1][1:]):
+            return True
+        if len(first) < max(map(len, others)) - 1 or not all(map(_may_be_label, first)):
+            return False
+        if any(_NUMBER.match(text) for row in others for text in row):
+            return True
+        named = all(text[0].isupper() and not _DIGITS.search(text) for text in first)
+        return named and {*first}.isdisjoint(chain(*others))
 
-    def _table(self, above: Sequence[Line], rows: Sequence[Line]) -> Table | None:
-        """Return the columns of rows with what the lines above call them."""
+    def _columns_of(self, rows: Sequence[Line]) -> list[tuple[float, float]] | None:
+        """Return where the columns of most rows begin and end; None if they overlap."""
         extents = [self._extents(row) for row in rows]
         count = Counter(map(len, extents)).most_common(1)[0][0]
         whole = [extent for extent in extents if len(extent) == count]
-        if not above:
-            return None
         sides = (zip(*column, strict=True) for column in zip(*whole, strict=True))
         columns = [(min(lefts), max(rights)) for lefts, rights in sides]
-        if any(a[1] >= b[0] for a, b in pairwise(columns)):
+        return None if any(a[1] >= b[0] for a, b in pairwise(columns)) else columns
+
+    def _table(self, above: Sequence[Line], rows: Sequence[Line]) -> Table | None:
+        """Return the columns of rows with what the lines above call them."""
+        columns = self._columns_of(rows)
+        if not above or columns is None:
             return None
+        count = len(columns)
+        whole = [row for row in rows if len(row.cells) == count]
         places, texts = self._heads(above[-1], columns)
         is_alone = len(whole) < 2 and (count < _LEAST_NUMBERS or len(texts) != count)
         if is_alone or any(len(over) != 1 for over in places):
@@ -1098,6 +1284,32 @@ class PageLayout:
         return [_line(left, is_broken)], [_line(right, line.is_broken)]
 
 
+def heads_before(document: pypdfium2.PdfDocument, index: int) -> Heads | None:
+    """Return the heads of the table that ends the page before one.
+
+    A table over more than `_MOST_PAGES` pages is read from the last of them.
+    """
+    heads: Heads | None = None
+    first = index - 1
+    while first > max(0, index - _MOST_PAGES) and _laid_out(document, first).begins_with_row:
+        first -= 1
+    for at in range(first, index):
+        heads = _laid_out(document, at, heads).heads
+    return heads
+
+
+def _laid_out(
+    document: pypdfium2.PdfDocument, index: int, heads: Heads | None = None
+) -> PageLayout:
+    page = document[index]
+    textpage = page.get_textpage()
+    try:
+        return PageLayout(page, textpage, is_first=not index, heads=heads)
+    finally:
+        textpage.close()
+        page.close()
+
+
 def _gaps(line: Line) -> list[tuple[float, float]]:
     """Return where a line's text objects leave room for a gutter between them."""
     least = _GUTTER * line.high
@@ -1157,6 +1369,36 @@ def _string(get: Callable[..., int], *of: object) -> list[str]:
     buffer = ctypes.create_string_buffer(size)
     get(*of, ctypes.cast(buffer, ctypes.POINTER(pdfium.FPDF_WCHAR)), size)
     return buffer.raw[: max(size - 2, 0)].decode("utf-16-le", "replace").split()
+
+
+def _has_own_heads(
+    rows: Sequence[Sequence[Area]],
+    texts: Mapping[Area, str],
+    heads: int,
+    labels: Mapping[int, str],
+    carried: Mapping[int, str],
+) -> bool:
+    """Return whether a grid names its columns itself, as the page before did or over figures."""
+    if not labels or [*labels.values()] == [*carried.values()]:
+        return bool(labels)
+    above = [texts[cell] for row in rows[:heads] for cell in row]
+    below = [texts[cell] for row in rows[heads:] for cell in row]
+    return not any(map(_NUMBER.match, above)) and any(map(_NUMBER.match, below))
+
+
+def _are_aligned(one: tuple[float, float], other: tuple[float, float]) -> bool:
+    """Return whether two columns begin, end or have their middle at one place."""
+    middles = abs(sum(one) - sum(other)) / 2
+    return _begin_or_end(one, other) or middles < _ALIGNED
+
+
+def _begin_or_end(one: tuple[float, float], other: tuple[float, float]) -> bool:
+    return abs(one[0] - other[0]) < _ALIGNED or abs(one[1] - other[1]) < _ALIGNED
+
+
+def _within(extent: tuple[float, float], columns: Sequence[tuple[float, float]]) -> list[int]:
+    middle = sum(extent) / 2
+    return [at for at, (left, right) in enumerate(columns) if left <= middle < right]
 
 
 def _over(extent: tuple[float, float], columns: Sequence[tuple[float, float]]) -> list[int]:
