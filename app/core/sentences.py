@@ -115,13 +115,29 @@ def _line_breaks_sentence(text: str, at: int, after: int, start: int, stop: int)
     rest = text[after : after + 1]
     longest = 100 if _NUMBERED.match(line) else 50
     short = len(line) < longest and not line.endswith((",", ";", "-", "\u2013", "("))
-    return bool(
-        short
-        and line
-        and rest
-        and (rest.isupper() or rest.isdigit())
-        and line.split()[-1].lower() not in _CONTINUING
-    )
+    begins = rest.isupper() or rest.isdigit()
+    if short and line and begins and line.split()[-1].lower() not in _CONTINUING:
+        return True
+    return _is_between_fields(text, line_start, after, start, stop)
+
+
+_FIELD = re.compile(
+    r"[ \t]*[^\W\d](?:[\w/()-]|\.(?! )| (?! )){0,40}(?::[ \t]+|[ \t]?=[ \t]?)(?![=>])[^\s][^\n]{0,200}(?:\n|\Z)"
+)
+"""A line that is a label with its value."""
+
+
+def _is_between_fields(text: str, at: int, after: int, start: int, stop: int) -> bool:
+    """Return whether a line end is one of several lines `label: value` or `label=value`.
+
+    The lines before it and after it begin at `at` and `after`.
+    """
+    is_field = _FIELD.match(text, at, stop) is not None
+    if _FIELD.match(text, after, stop):
+        behind = text.find("\n", after, stop) + 1
+        return is_field or (behind > 0 and _FIELD.match(text, behind, stop) is not None)
+    before = text.rfind("\n", start, max(start, at - 1)) + 1 or start
+    return is_field and before < at and _FIELD.match(text, before, stop) is not None
 
 
 _NUMBERED = re.compile(r"(?:\d{1,2}\.|\d{1,2}(?:\.\d{1,2})+\.?|\d{1,2})[ \t]+[A-Z][a-z]")

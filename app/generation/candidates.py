@@ -261,7 +261,9 @@ def _reads_as_prose(line: str) -> bool:
 
 
 def _fewest_words(line: str, row: bool, closed: bool) -> int:
-    if row or CELLS in line or _FIELD.fullmatch(line):
+    if _FIELD.fullmatch(line):  # RETRY_MAX=5 has no blank
+        return 1
+    if row or CELLS in line:
         return _MIN_WORDS_ROW
     return MIN_WORDS if closed else _MIN_WORDS_OPEN
 
