@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from app.core.dates import MONTHS
 from app.core.languages import LANGUAGES
 
 # Abbreviations after which a full stop does not end a sentence, lower-case without the stop.
@@ -74,6 +75,27 @@ def is_row(line: str) -> bool:
     return bool(cells) and _LABEL.search(line) is not None and _PROSE.search(first) is None
 
 
+_LABELS = re.compile(r"(?:(?<=\A)|(?<= \| ))[^:|=\n]{1,60}(?=:[ \t]|[ \t]?=)")
+_SHORT = re.compile(r"(?<![^\W_])[^\W\d_]+(?![^\W_])\.?|n[\u00b0\u00ba]")
+_SPELT = {
+    **{month[:3]: month for month in MONTHS},
+    **{
+        short: spelt
+        for language in reversed(LANGUAGES.values())
+        for short, _, spelt in (one.partition("=") for one in language.short_labels.split())
+    },
+}
+
+
+def spelt_out(line: str) -> str:
+    """Return a row or a field with short forms in its labels spelt out: `Feb`, `no.`, `tel.`."""
+
+    def spelt(word: re.Match[str]) -> str:
+        return _SPELT.get(word.group().rstrip(".").lower(), word.group())
+
+    return _LABELS.sub(lambda label: _SHORT.sub(spelt, label.group()), line)
+
+
 def _beside_rows(text: str, start: int, stop: int) -> Iterator[int]:
     """Yield boundaries of a text with rows: none is in a row, one is on each side of it."""
     begin = at = start
@@ -122,7 +144,8 @@ def _line_breaks_sentence(text: str, at: int, after: int, start: int, stop: int)
 
 
 _FIELD = re.compile(
-    r"[ \t]*[^\W\d](?:[\w/()-]|\.(?! )| (?! )){0,40}(?::[ \t]+|[ \t]?=[ \t]?)(?![=>])[^\s][^\n]{0,200}(?:\n|\Z)"
+    r"[ \t]*[^\W\d](?:[\w/()-]|\.(?! )| (?! )){0,40}(?::[ \t]+|[ \t]?=[ \t]?)(?![=>])"
+    r"[^\s][^\n]{0,200}(?:\n|\Z)"
 )
 """A line that is a label with its value."""
 
