@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from app.core.dates import MONTHS
 from app.core.languages import LANGUAGES
@@ -77,11 +77,11 @@ def is_row(line: str) -> bool:
 
 _LABELS = re.compile(r"(?:(?<=\A)|(?<= \| ))[^:|=\n]{1,60}(?=:[ \t]|[ \t]?=)")
 _SHORT = re.compile(r"(?<![^\W_])[^\W\d_]+(?![^\W_])\.?|n[\u00b0\u00ba]")
-_SPELT = {
+_SPELT: Mapping[str, str] = {
     **{month[:3]: month for month in MONTHS},
     **{
         short: spelt
-        for language in reversed(LANGUAGES.values())
+        for language in reversed(list(LANGUAGES.values()))
         for short, _, spelt in (one.partition("=") for one in language.short_labels.split())
     },
 }

@@ -272,8 +272,9 @@ class PageLayout:
         if is_first:
             for line in lines[:_FRONT_LINES]:
                 self._part_names(line)
-        lines = self._with_fields(self._with_grids(lines, grids_of(page)))
-        lines = self._with_heads(self._with_gaps(self._with_words(self._with_wrapped(lines))))
+        lines = self._with_words(self._with_grids(lines, grids_of(page)))
+        lines = self._with_gaps(self._with_wrapped(self._with_fields(lines)))
+        lines = self._with_heads(lines)
         lines = self._with_labels(lines)
         ended = {line.start: heads for line, heads in self._ends_with}
         last = (
