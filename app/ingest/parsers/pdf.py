@@ -254,8 +254,12 @@ def _framed(
 # it. Patterns start with a literal character where they can: those are found at memory speed.
 _BREAK = re.compile(r"\x02(?=([^\W\d_]+|\d))")
 _WORD = re.compile(r"[^\W\d_]+")
-_ALWAYS_HYPHEN = re.compile(r"(?:self|well)-(?!ish|ness|ing)")
-"""First parts of compounds that English writes with a hyphen."""
+_ALWAYS_HYPHEN = re.compile(
+    r"(?:self|well)-(?!ish|ness|ing)"
+    r"|(?:twen|thir|for|fif|six|seven|eigh|nine)ty-(?:one|two|three|four|five|six|seven|eight|nine"
+    r"|first|second|third|fourth|fifth|sixth|seventh|eighth|ninth)\Z"
+)
+"""Compounds, by their first parts, and numbers that English writes with a hyphen."""
 _LONGEST_PART = 40
 _UNNAMED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
 _RTL_MARKS = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
