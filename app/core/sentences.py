@@ -33,7 +33,13 @@ _BOUNDARY = re.compile(
     r"|(?<=[\u3002\uff01\uff1f])(?P<cjk>[\u3002\uff01\uff1f]*[\u300d\u300f\u201d\u2019]*)"
     r"|(?<=\n)(?:(?P<gap>[ \t]*\n\s*)|(?P<line>)))"
 )
-_LINE_START = re.compile(r"[ \t]*(?:[-*\u2022\u2013#>|]|\d{1,3}[.)])[ \t]+")
+_AT_TIME = (
+    r"\[?(?:\d{4}[-/]\d\d?[-/]\d\d?|\d\d?[./]\d\d?[./]\d{2,4})(?:T|,? )\d\d?:\d\d"
+    r"|\[\d\d?:\d\d"
+)
+AT_TIME = re.compile(_AT_TIME)
+"""A line of a log or chat begins with its time."""
+_LINE_START = re.compile(rf"[ \t]*(?:(?:[-*\u2022\u2013#>|]|\d{{1,3}}[.)])[ \t]+|{_AT_TIME})")
 _ITEM_NUMBER = re.compile(r"\s*\d{1,3}[.)][ \t]*\n?")
 """All that stands between two boundaries, the second no blank line."""
 _LONGEST_ITEM_NUMBER = 12

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from app.core.sentences import CELLS, is_row, sentence_spans, spelt_out, stop_may_be_final
+from app.core.sentences import AT_TIME, CELLS, is_row, sentence_spans, spelt_out, stop_may_be_final
 from app.core.text import tokenise, word_count
 from app.core.types import Evidence
 from app.generation.injection import Finding, findings_at, is_foreign, is_plain_request
@@ -109,9 +109,9 @@ class Candidate:
 
     @property
     def is_field(self) -> bool:
-        """Whether it is a short line of a label with its value, no sentence."""
+        """Whether it is a label with its value or a line of a log, short and no sentence."""
         is_short = word_count(self.text) <= _MOST_WORDS_FIELD and not _CLOSED.search(self.text)
-        return is_short and not self.entry and _FIELD.fullmatch(self.text) is not None
+        return is_short and not self.entry and _tells(self.text)
 
     @property
     def spelt(self) -> str:
@@ -166,7 +166,7 @@ def candidates(evidence: Sequence[Evidence], question: str = "") -> list[Candida
             if belongs.is_heading:
                 continue
             tokens = _tokens(line, row)
-            told = row or belongs.answers or _FIELD.fullmatch(line) is not None
+            told = row or belongs.answers or _tells(line)
             if not (whole or entry or announces or told) and _is_label(line):
                 continue
             if not (whole or entry or told) and len(tokens & title) >= _TITLE_SHARE * len(tokens):
@@ -203,6 +203,11 @@ def _tokens(line: str, row: bool) -> frozenset[str]:
     """Return a line's stemmed tokens, those of spelt-out labels too."""
     labelled = row or _FIELD.fullmatch(line) is not None
     return frozenset(tokenise(line)).union(tokenise(spelt_out(line)) if labelled else ())
+
+
+def _tells(line: str) -> bool:
+    """Return whether a line is no title though no stop closes it: a field, or one of a log."""
+    return _FIELD.fullmatch(line) is not None or AT_TIME.match(line) is not None
 
 
 def _trusted(question: str, found: list[Candidate], requests: Sequence[int]) -> list[Candidate]:
@@ -288,7 +293,7 @@ def _reads_as_prose(line: str) -> bool:
 
 
 def _fewest_words(line: str, row: bool, closed: bool) -> int:
-    if _FIELD.fullmatch(line):  # RETRY_MAX=5 has no blank
+    if _tells(line):  # RETRY_MAX=5 has no blank
         return 1
     if row or CELLS in line:
         return _MIN_WORDS_ROW
