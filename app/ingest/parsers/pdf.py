@@ -24,7 +24,8 @@ from app.ingest.parsers.blocks import resolved
 from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.headings import OutlineEntry, find_headings, with_outline
 from app.ingest.parsers.pdf_boxes import name_tex_codes
-from app.ingest.parsers.pdf_layout import KINDS, Heads, PageLayout, open_forms
+from app.ingest.parsers.pdf_layout import PageLayout, open_forms
+from app.ingest.parsers.pdf_lines import KINDS, Heads
 from app.ingest.parsers.sniffing import pdf_start, protected
 
 # Judge whether a PDF's pages are readable: text, images, or unnamed glyphs.
