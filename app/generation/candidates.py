@@ -258,6 +258,8 @@ class _Belonging:
             return Belongs("", answers=False, is_heading=head is not None)
         if self._question and self._text.count("\n\n", self._asked_at, start) > _PARAGRAPHS_BELOW:
             self._question = ""
+        if self._answered and AT_TIME.match(line):  # of a talk only the next words answer
+            self._question = ""
         answers, self._answered = bool(self._question and not self._answered), True
         parts = [title for _, title in self._path[-_HEADINGS_READ:]]
         parts += [self._question, *self._around_entry(start, end, line)]

@@ -244,3 +244,17 @@ def test_settings_and_fields_are_found_by_their_labels_and_short_forms() -> None
 def test_a_box_before_an_entry_says_whether_it_is_done() -> None:
     boxes = candidates(evidence("- \u2612 Mend the mast\n- \u2610 Order paint for the hull"))
     assert [one.above for one in boxes] == ["task done:", "open task, still to do:"]
+
+
+def test_lines_of_a_log_or_chat_are_units_and_the_next_one_answers_a_question() -> None:
+    log = (
+        "2025-02-01 08:00:12 INFO door north opened by card 4471\n2025-02-01 08:05 door shut\n"
+        "[2025-02-01T09:14:55] ERROR the reader of the western gate lost its link (code R7)"
+    )
+    assert [one.text for one in candidates(evidence(log))] == log.splitlines()
+    chat = "[12:01] Ada: when does it go?\n[12:02] Bo: at quarter past\n[12:03] Ada: thanks"
+    said = candidates(evidence(chat))
+    assert [(one.text[-7:], bool(one.above)) for one in said] == [
+        ("er past", True),
+        (" thanks", False),
+    ]
