@@ -84,22 +84,30 @@ def is_row(line: str) -> bool:
 _LABELS = re.compile(r"(?:(?<=\A)|(?<= \| ))[^:|=\n]{1,60}(?=:[ \t]|[ \t]?=)")
 _SHORT = re.compile(r"(?<![^\W_])[^\W\d_]+(?![^\W_])\.?|n[\u00b0\u00ba]")
 _SPELT: Mapping[str, str] = {
-    **{month[:3]: month for month in MONTHS},
-    **{
-        short: spelt
-        for language in reversed(list(LANGUAGES.values()))
-        for short, _, spelt in (one.partition("=") for one in language.short_labels.split())
-    },
-}
+    short: spelt
+    for language in reversed(list(LANGUAGES.values()))
+    for short, _, spelt in (one.partition("=") for one in language.short_labels.split())
+} | {month[:3]: month for month in MONTHS}
+_OF_TIME = frozenset(
+    short for short, spelt in _SPELT.items() if spelt in MONTHS or spelt[-3:] == "day"
+)
+"""Short names of months and days, which mean something else among other words."""
 
 
 def spelt_out(line: str) -> str:
     """Return a row or a field with short forms in its labels spelt out: `Feb`, `no.`, `tel.`."""
 
-    def spelt(word: re.Match[str]) -> str:
-        return _SPELT.get(word.group().rstrip(".").lower(), word.group())
+    def spelt(label: re.Match[str]) -> str:
+        is_time = len(_SHORT.findall(label.group())) == 1
 
-    return _LABELS.sub(lambda label: _SHORT.sub(spelt, label.group()), line)
+        def word(found: re.Match[str]) -> str:
+            short = found.group().rstrip(".").lower()
+            known = is_time or short not in _OF_TIME
+            return _SPELT.get(short, found.group()) if known else found.group()
+
+        return _SHORT.sub(word, label.group())
+
+    return _LABELS.sub(spelt, line)
 
 
 def _beside_rows(text: str, start: int, stop: int) -> Iterator[int]:
