@@ -21,8 +21,9 @@ from app.generation.candidates import Candidate, candidates, quotable
 from app.generation.quoting import QuotedText, Quoting
 from app.generation.reading import content_tokens
 
-Fact = Literal["author", "date", "version"]
+Fact = Literal["author", "date", "version", "recipient"]
 
+_MAIL = r"(?P<named>(?:the|this|that|my) (?:e-?mail|mail|message|letter|reply)\b.*?)"
 _ASKS: tuple[tuple[Fact, re.Pattern[str]], ...] = (
     (
         "author",
@@ -40,6 +41,26 @@ _ASKS: tuple[tuple[Fact, re.Pattern[str]], ...] = (
         ),
     ),
     (
+        "date",
+        re.compile(
+            rf"(?:when|on (?:which|what) (?:day|date)) (?:was|did) {_MAIL}"
+            r" (?:sent|come|arrive)\W*\Z"
+        ),
+    ),
+    (
+        "recipient",
+        re.compile(
+            rf"(?:to )?whom? (?:is|was|did) {_MAIL}"
+            r" (?:addressed|sent|written|go|meant)(?: to)?\W*\Z"
+        ),
+    ),
+    (
+        "recipient",
+        re.compile(
+            rf"who (?:got|gets|received|receives|(?:is|are) the recipients? of) {_MAIL}\W*\Z"
+        ),
+    ),
+    (
         "version",
         re.compile(
             r"(?:which|what) (?:version|release|edition|revision)"
@@ -51,7 +72,10 @@ _THIS = re.compile(r"(?:the|this|these|an?|my|our)\s+")
 _SAYS: Mapping[Fact, re.Pattern[str]] = MappingProxyType(
     {
         "author": re.compile(r"\b(?:written|edited|compiled|prepared) by\b|\bauthors?:"),
-        "date": re.compile(r"\b(?:published|released|issued|printed|dated|version|as of)\b"),
+        "date": re.compile(
+            r"\Adate: |\b(?:published|released|issued|printed|dated|version|as of)\b"
+        ),
+        "recipient": re.compile(r"\A(?:to|an|para|\u00e0): \S"),
         "version": re.compile(r"\b(?:version|release|edition|revision)\b.{0,40}\d"),
     }
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from itertools import product
 from typing import cast, get_args
 
@@ -35,6 +36,7 @@ from app.generation.comparisons import (
 )
 from app.generation.quote_features import named_things
 from app.generation.quoting import ExtractiveGenerator, QuotedText, Quoting, Selection
+from app.generation.versions import same_with_other_figures, versions
 
 SHAPED_MODES: frozenset[Mode] = frozenset({"compare", *get_args(ListedMode)})
 """Modes whose answer is a table or a list of quotes."""
@@ -70,8 +72,8 @@ class EngineModes:
     def shaped(self, quoted: Quoted, *, leads: bool) -> Quoted | None:
         """Return the quote as the table or list that the question's mode asks for; else None.
 
-        A comparison is also made in the mode `general`, where each thing has its sentence; so is
-        a calculation from the rows of a table.
+        A comparison is also made in the mode `general`, where each thing has its sentence; so are
+        a calculation from the rows of a table, and an order of versions of one statement.
         """
         mode = quoted.found.asked.question.mode
         if mode in get_args(ListedMode):
@@ -80,15 +82,17 @@ class EngineModes:
             text = self._table(quoted.found, quoted.selection)
         else:
             text = None
-        sums = self._calculated(quoted.found) if text is None and mode == "general" else None
+        is_free = text is None and mode == "general"
+        dated = self._versions(quoted.found, quoted.selection) if is_free else None
+        sums = self._calculated(quoted.found) if is_free and dated is None else None
         if sums is not None:
-            confidence = max(quoted.confidence, CALCULATED_RIGHT)
-            quoted, text = replace(quoted, confidence=confidence), sums
+            quoted = replace(quoted, confidence=max(quoted.confidence, CALCULATED_RIGHT))
+        text = text or dated or sums
         if text is None:
             return None
         named = mode in get_args(ListedMode) and not _unlisted(quoted.selection)
         found = quoted.found.using(text.evidence)
-        if leads and sums is None and found.asked.choice.model is not None:
+        if leads and not is_free and found.asked.choice.model is not None:
             found = found.noted(STANDS_ALONE)
         return replace(
             quoted,
@@ -153,6 +157,30 @@ class EngineModes:
             mode = cast("ListedMode", found.asked.question.mode)
             filled += write_checklist(quoting, mode, found.query, whole)
         return quoting.done() if filled or chosen else None
+
+    def _versions(self, found: Found, selection: Selection) -> QuotedText | None:
+        """Return the newest valid of several versions of one statement, and behind it the others.
+
+        None where there is only one, or where nothing tells which is newer.
+        """
+        if not selection.chosen:
+            return None
+        said = same_with_other_figures(selection.chosen[0], selection.ranked)
+        if len(said) < 2:
+            return None
+        documents = dict.fromkeys(one.item.hit.passage.document for one in said)
+        openings = {
+            document: self.targets.evidence([document])[0].hit.passage.chunk.text
+            for document in documents
+        }
+        now = datetime.now(UTC)
+        today = now.year * 10_000 + now.month * 100 + now.day
+        found_versions = versions(found.query, said, openings, today)
+        quoting = Quoting(found.evidence)
+        for at, one in enumerate(found_versions):
+            quoting.say(f"\n\n{one.shown}: " if at else "")
+            quoting.quote(one.said)
+        return quoting.done() if found_versions else None
 
     def _calculated(self, found: Found) -> QuotedText | None:
         """Return what is calculated from a table of a document that was found, with its rows."""

@@ -274,7 +274,11 @@ MOST_DOCUMENTS = 12
 """Documents that one answer goes through at most."""
 _LOOKED_AT = 20
 """Documents whose title holds the name, from which the nearest is taken."""
-_GENERIC = frozenset(tokenise("document paper text file report article pdf page"))
+_GENERIC = frozenset(
+    tokenise(
+        "document paper text file report article pdf page mail email e-mail message letter reply"
+    )
+)
 """Stemmed words that name a document only as "this one"."""
 _TITLE_SHARE = 0.5
 """Of a title's words that a name has, where several titles have the whole name."""

@@ -38,6 +38,12 @@ class Language:
     """Expressions of greetings, in lower case without accents."""
     thanks: tuple[str, ...]
     """Expressions of thanks, the same."""
+    sums: str
+    """Words that ask for a sum, separated by spaces."""
+    dated: str = ""
+    """Expression of the labels before the date from which on a document is valid, in lower case."""
+    short_labels: str = ""
+    """Short forms in labels and what they mean, `no=number`, separated by spaces."""
     says_about: str = "What does {title} say about {heading}?"
     """Asks what a document says under a heading."""
     summarise: str = "Summarise {title}"

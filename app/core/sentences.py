@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from app.core.dates import MONTHS
 from app.core.languages import LANGUAGES
 
 # Abbreviations after which a full stop does not end a sentence, lower-case without the stop.
@@ -32,7 +33,13 @@ _BOUNDARY = re.compile(
     r"|(?<=[\u3002\uff01\uff1f])(?P<cjk>[\u3002\uff01\uff1f]*[\u300d\u300f\u201d\u2019]*)"
     r"|(?<=\n)(?:(?P<gap>[ \t]*\n\s*)|(?P<line>)))"
 )
-_LINE_START = re.compile(r"[ \t]*(?:[-*\u2022\u2013#>|]|\d{1,3}[.)])[ \t]+")
+_AT_TIME = (
+    r"\[?(?:\d{4}[-/]\d\d?[-/]\d\d?|\d\d?[./]\d\d?[./]\d{2,4})(?:T|,? )\d\d?:\d\d"
+    r"|\[\d\d?:\d\d"
+)
+AT_TIME = re.compile(_AT_TIME)
+"""A line of a log or chat begins with its time."""
+_LINE_START = re.compile(rf"[ \t]*(?:(?:[-*\u2022\u2013#>|]|\d{{1,3}}[.)])[ \t]+|{_AT_TIME})")
 _ITEM_NUMBER = re.compile(r"\s*\d{1,3}[.)][ \t]*\n?")
 """All that stands between two boundaries, the second no blank line."""
 _LONGEST_ITEM_NUMBER = 12
@@ -72,6 +79,35 @@ def is_row(line: str) -> bool:
     """Return whether a line is a row of a table with labels in its cells."""
     first, *cells = line.split(CELLS)
     return bool(cells) and _LABEL.search(line) is not None and _PROSE.search(first) is None
+
+
+_LABELS = re.compile(r"(?:(?<=\A)|(?<= \| ))[^:|=\n]{1,60}(?=:[ \t]|[ \t]?=)")
+_SHORT = re.compile(r"(?<![^\W_])[^\W\d_]+(?![^\W_])\.?|n[\u00b0\u00ba]")
+_SPELT: Mapping[str, str] = {
+    short: spelt
+    for language in reversed(list(LANGUAGES.values()))
+    for short, _, spelt in (one.partition("=") for one in language.short_labels.split())
+} | {month[:3]: month for month in MONTHS}
+_OF_TIME = frozenset(
+    short for short, spelt in _SPELT.items() if spelt in MONTHS or spelt[-3:] == "day"
+)
+"""Short names of months and days, which mean something else among other words."""
+
+
+def spelt_out(line: str) -> str:
+    """Return a row or a field with short forms in its labels spelt out: `Feb`, `no.`, `tel.`."""
+
+    def spelt(label: re.Match[str]) -> str:
+        is_time = len(_SHORT.findall(label.group())) == 1
+
+        def word(found: re.Match[str]) -> str:
+            short = found.group().rstrip(".").lower()
+            known = is_time or short not in _OF_TIME
+            return _SPELT.get(short, found.group()) if known else found.group()
+
+        return _SHORT.sub(word, label.group())
+
+    return _LABELS.sub(spelt, line)
 
 
 def _beside_rows(text: str, start: int, stop: int) -> Iterator[int]:
@@ -115,13 +151,30 @@ def _line_breaks_sentence(text: str, at: int, after: int, start: int, stop: int)
     rest = text[after : after + 1]
     longest = 100 if _NUMBERED.match(line) else 50
     short = len(line) < longest and not line.endswith((",", ";", "-", "\u2013", "("))
-    return bool(
-        short
-        and line
-        and rest
-        and (rest.isupper() or rest.isdigit())
-        and line.split()[-1].lower() not in _CONTINUING
-    )
+    begins = rest.isupper() or rest.isdigit()
+    if short and line and begins and line.split()[-1].lower() not in _CONTINUING:
+        return True
+    return _is_between_fields(text, line_start, after, start, stop)
+
+
+_FIELD = re.compile(
+    r"[ \t]*[^\W\d](?:[\w/()-]|\.(?! )| (?! )){0,40}(?::[ \t]+|[ \t]?=[ \t]?)(?![=>])"
+    r"[^\s][^\n]{0,200}(?:\n|\Z)"
+)
+"""A line that is a label with its value."""
+
+
+def _is_between_fields(text: str, at: int, after: int, start: int, stop: int) -> bool:
+    """Return whether a line end is one of several lines `label: value` or `label=value`.
+
+    The lines before it and after it begin at `at` and `after`.
+    """
+    is_field = _FIELD.match(text, at, stop) is not None
+    if _FIELD.match(text, after, stop):
+        behind = text.find("\n", after, stop) + 1
+        return is_field or (behind > 0 and _FIELD.match(text, behind, stop) is not None)
+    before = text.rfind("\n", start, max(start, at - 1)) + 1 or start
+    return is_field and before < at and _FIELD.match(text, before, stop) is not None
 
 
 _NUMBERED = re.compile(r"(?:\d{1,2}\.|\d{1,2}(?:\.\d{1,2})+\.?|\d{1,2})[ \t]+[A-Z][a-z]")

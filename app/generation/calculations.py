@@ -13,14 +13,29 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import ROUND_HALF_UP, Context, Decimal
+from decimal import Decimal
 from typing import Literal, NamedTuple
 
+from app.core.languages import DEFAULT, LANGUAGES, language_of
 from app.core.sentences import CELLS
 from app.core.text import CLAIMLESS_WORDS, tokenise
 from app.core.types import Evidence
 from app.generation.candidates import Candidate, candidates, one_line
 from app.generation.choosing import years_in
+from app.generation.quantities import (
+    EXCHANGED,
+    NO_FIGURE,
+    NOTHING,
+    Figure,
+    figure_of,
+    in_one_unit,
+    minutes_of,
+    rounded,
+    shown,
+    with_clocks,
+    with_commas,
+    written,
+)
 from app.generation.quoting import Quoting
 
 Operation = Literal[
@@ -28,6 +43,7 @@ Operation = Literal[
     "number",
 ]  # fmt: skip
 
+_SUMS = sorted({word for one in LANGUAGES.values() for word in one.sums.split()})
 _OPERATIONS: Mapping[Operation, re.Pattern[str]] = {
     "growth": re.compile(
         r"(?:\bpercent(?:age)?|%|\bpct)[- ]+(?:\w+[- ]){0,2}?"
@@ -59,10 +75,10 @@ _OPERATIONS: Mapping[Operation, re.Pattern[str]] = {
     "mean": re.compile(r"\b(?:average|mean)\b", re.IGNORECASE),
     "change": re.compile(
         r"\b(?:change|difference|increase|decrease|growth|decline|fluctuation|differ)\b"
-        r"|\bhow much (?:more|less|higher|lower|did)\b",
+        r"|\b(?:by )?how much (?:more|less|higher|lower|did)\b|\bby how much\b",
         re.IGNORECASE,
     ),
-    "sum": re.compile(r"\b(?:totals?|sum|altogether|in all|combined|together)\b", re.IGNORECASE),
+    "sum": re.compile(rf"\b(?:in all|{'|'.join(_SUMS)})\b", re.IGNORECASE),
     "years": re.compile(r"\b(?:which|what)(?: are the)?(?: \w+)? years\b", re.IGNORECASE),
     "values": re.compile(
         r"\b(?:what|how (?:much|many))\b.*\b(?:19|20)\d\d,? and (?:\w+ )?(?:19|20)\d\d\b",
@@ -85,8 +101,8 @@ _WORDS: Mapping[Operation, str] = {
     "count": "number exceed more less than least million thousand billion dollars euros pounds",
     "mean": "average mean",
     "change": "change difference increase decrease growth decline fluctuation differ more less"
-    " higher lower",
-    "sum": "total sum altogether combined together",
+    " higher lower exceed",
+    "sum": " ".join(_SUMS),
     "largest": "highest largest most biggest greatest longest dearest costliest heaviest oldest"
     " tallest",
     "smallest": "lowest smallest least fewest shortest cheapest lightest youngest",
@@ -121,27 +137,6 @@ _DAY = re.compile(
 )
 _ASIDE = re.compile(r"(?<=\w)\s*\([^()]*\)")
 """Behind a label: its unit or date."""
-_FIGURE = re.compile(
-    r"[^\w(+\-\u2212]{0,3}(?:[A-Z]{0,3}[$\u20ac\u00a3\u00a5]\s*)?(?P<open>\()?\s*"
-    r"(?P<minus>[-\u2212])?\s*[$\u20ac\u00a3\u00a5]?\s*"
-    r"(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)\s*(?P<percent>%)?"
-    r"\s*(?P<close>\))?\s*(?P<after>%|\D{0,12})"
-)
-_MOST_DIGITS = 18
-"""Of a figure: what is longer is a number of an account, not an amount."""
-_EXACT = Context(prec=4 * _MOST_DIGITS)
-_NOTHING = re.compile(r"[$\u20ac\u00a3\u00a5\s]*[-\u2013\u2014]+")
-"""A dash in a cell: nothing."""
-_UNIT = re.compile(r"[^\W\d_]+|[%$\u20ac\u00a3\u00a5\u00b0]")
-_POINT = re.compile(r"(?<![\d.,])\d+\.(?:\d{1,2}|\d{4,})(?![\d.,])|\d,\d{3}\.\d")
-"""A number with decimals behind a point."""
-_COMMA = re.compile(
-    r"(?<![\d.,])\d{1,3}(?:\.\d{3})*,(?:\d{1,2}|\d{4,})(?![\d.,])|(?<![\d.,])\d{1,3}(?:\.\d{3}){2,}(?![\d.,])"
-)
-"""A number with decimals behind a comma, or several points of thousands."""
-_EITHER = re.compile(r"(?<![\d.,])\d{1,3}\.\d{3}(?![\d.,])")
-_WHOLE = re.compile(r"(?<![\d.,])\d+(?![\d.,])")
-_EXCHANGED = str.maketrans(".,", ",.")
 _BOUND = re.compile(
     r"\b(?P<way>exceed(?:s|ed)?|more than|over|above|less than|below|under|at least)\b\W{0,3}"
     r"(?P<figure>\d[\d,]*(?:\.\d+)?)",
@@ -177,6 +172,10 @@ _SEVERAL = re.compile(
 )
 """How many are asked for: which three, what are the 3, the top ten."""
 _AND = re.compile(r"\s*,?\s*\b(?:and|versus|vs\.?|compared (?:to|with)|as well as)\b\s*|,\s+")
+_EXCEEDS = re.compile(r"\b(?:exceed(?:s|ed)?|over|above|below|under)\b", re.IGNORECASE)
+_FROM_TO = re.compile(
+    r"\b(?:from|between) (?P<first>[\w' -]+?) (?:to|until|till|through|and) (?P<last>[\w'-]+)"
+)
 _TOTALS = frozenset(tokenise("total totals net overall subtotal"))
 _PART_OF_YEAR = re.compile(
     r"\W*(?:[QH][1-4]|[1-4][QH]|of which|thereof|half[- ]year|quarter"
@@ -202,27 +201,6 @@ _GROUP_WORDS = 12
 """A line between rows that is longer names no group of them: another table begins."""
 
 
-class Figure(NamedTuple):
-    """A number as a cell has it."""
-
-    value: Decimal
-    text: str
-    is_percent: bool
-
-    @property
-    def is_nothing(self) -> bool:
-        """Whether the cell has a dash."""
-        return _NOTHING.fullmatch(self.text) is not None
-
-    @property
-    def unit(self) -> str:
-        """The letters and signs beside the number; empty for none."""
-        return " ".join(_UNIT.findall(self.text)).casefold()
-
-
-_NO_FIGURE = Figure(Decimal(), "", is_percent=False)
-
-
 @dataclass(frozen=True, slots=True)
 class Cell:
     """A figure with what names it."""
@@ -240,6 +218,8 @@ class Cell:
     """Stemmed words of what stands above its row: headings, the name of a group of rows; the labels
     of its cells of text."""
     table: int
+    part: str
+    """The section and the title that its table stands under."""
     texts: tuple[tuple[str, str], ...]
     """The labelled cells of text of its row, label and value."""
 
@@ -247,10 +227,6 @@ class Cell:
     def place(self) -> tuple[int, str]:
         """The column that it stands in."""
         return self.table, self.column
-
-    @property
-    def section(self) -> str:
-        return self.source.item.hit.passage.chunk.section
 
     @property
     def record(self) -> tuple[object, ...]:
@@ -302,24 +278,24 @@ def _are_alike(cells: Sequence[Cell]) -> bool:
     """Return whether figures can be taken together.
 
     They have one unit, which may stand at some of them only, as that of an account does; and none
-    of them is of a record that another section has with another figure.
+    of them is of a record that another part has with another figure.
     """
     units = {cell.figure.unit for cell in cells} - {""}
-    sections: dict[tuple[object, ...], set[str]] = {}
+    parts: dict[tuple[object, ...], set[str]] = {}
     for cell in cells:
         if cell.texts and cell.column:
-            sections.setdefault(cell.record, set()).add(cell.section)
-    return len(units) < 2 and all(len(found) == 1 for found in sections.values())
+            parts.setdefault(cell.record, set()).add(cell.part)
+    return len(units) < 2 and all(len(found) == 1 for found in parts.values())
 
 
 def _each_once(cells: Sequence[Cell]) -> list[Cell]:
-    """Return cells; of a record that stands in several sections with one figure, the first."""
+    """Return cells; of a record that stands in several parts with one figure, the first."""
     first: dict[tuple[object, ...], str] = {}
     return [
         cell
         for cell in cells
         if not cell.texts
-        or first.setdefault((*cell.record, cell.figure.value), cell.section) == cell.section
+        or first.setdefault((*cell.record, cell.figure.value), cell.part) == cell.part
     ]
 
 
@@ -333,7 +309,7 @@ def names_labels(question: str, lines: Sequence[Line]) -> bool:
 
 def _asked(question: str, lines: Sequence[Line]) -> _Asked | None:
     operation = operation_of(question)
-    cells = [] if operation is None else cells_of(lines)
+    cells = [] if operation is None else cells_of(lines, timed=operation in ("sum", "mean"))
     if operation is None or not cells:
         return None
     columns = {cell.column: cell.column_tokens for cell in cells}
@@ -348,23 +324,28 @@ class Line(NamedTuple):
     """Where it can be quoted from."""
 
 
-def cells_of(lines: Sequence[Line]) -> list[Cell]:
+def cells_of(lines: Sequence[Line], *, timed: bool = False) -> list[Cell]:
     """Return the figures of rows with what names them, table by table.
 
     What names a table stands above it; that of the only table of a document anywhere around it.
+    Hours and minutes, 1:30, are figures where they are `timed`.
     """
     cells: list[Cell] = []
-    exchanged = _with_commas(lines)
+    exchanged = with_commas(line.text for line in lines)
+    clocks = with_clocks(line.text for line in lines) if timed else frozenset[str]()
     table, labels, group = 0, frozenset[str](), frozenset[str]()
     titles, above, read_to = list[str](), dict[int, frozenset[str]](), 0
+    title = ""
     for line in lines:
         parts = [part.strip() for part in line.text.split(CELLS)]
-        read = _figures(parts, exchanged) if len(parts) > 1 and line.source is not None else None
+        is_row = len(parts) > 1 and line.source is not None
+        read = _figures(parts, exchanged, clocks) if is_row else None
         if read is None or line.source is None:
             heads = frozenset(parts) if len(parts) > 1 else frozenset()
             if (heads and not heads & labels) or len(line.text.split()) > _GROUP_WORDS:
                 table, labels = table + 1, heads
             group = frozenset() if heads else frozenset(tokenise(line.text))
+            title = titles[-1] if heads and titles else title
             if not heads and _TITLE.fullmatch(line.text):
                 titles.append(line.text)
             continue
@@ -377,13 +358,24 @@ def cells_of(lines: Sequence[Line]) -> list[Cell]:
         cut = [part.rpartition(": ") for part in parts]
         texts = tuple((label, text) for label, _, text in cut if label and text in names)
         kind = frozenset(tokenise(" ".join(label for label, _ in texts)))
+        part = f"{line.source.item.hit.passage.chunk.section} {title}"
         around = group | kind | line.source.above_tokens | above[table]
-        for label, figure in figures or [("", _NO_FIGURE)]:
+        for label, figure in figures or [("", NO_FIGURE)]:
             of_column = frozenset(tokenise(_with_years(label)))
             both = of_row | of_column
             cells.append(
                 Cell(
-                    name, label, figure, line.source, both, of_row, of_column, around, table, texts
+                    name,
+                    label,
+                    figure,
+                    line.source,
+                    both,
+                    of_row,
+                    of_column,
+                    around,
+                    table,
+                    part,
+                    texts,
                 )
             )
     if len(above) > 1:
@@ -392,41 +384,24 @@ def cells_of(lines: Sequence[Line]) -> list[Cell]:
     return [replace(cell, around=cell.around | everywhere) for cell in cells]
 
 
-def _with_commas(lines: Sequence[Line]) -> frozenset[str]:
-    """Return the labels of columns whose numbers have a comma before the decimals.
-
-    1.200 is twelve hundred where another number of its column has no decimals, or a comma before
-    them; else it is a number with three decimals.
-    """
-    columns: dict[str, list[str]] = {}
-    for line in lines:
-        for part in line.text.split(CELLS):
-            label, _, value = part.strip().rpartition(": ")
-            columns.setdefault(label, []).append(value)
-    found = set[str]()
-    for label, values in columns.items():
-        column = " ; ".join(values)
-        if label and not _POINT.search(column):
-            of_thousands = _EITHER.search(column) and _WHOLE.search(column)
-            if _COMMA.search(column) or of_thousands:
-                found.add(label)
-    return frozenset(found)
-
-
 def _figures(
-    parts: Sequence[str], exchanged: frozenset[str] = frozenset()
+    parts: Sequence[str],
+    exchanged: frozenset[str] = frozenset(),
+    clocks: frozenset[str] = frozenset(),
 ) -> tuple[list[str], list[tuple[str, Figure]]] | None:
     """Return what names a row and its figures by label; None if it is no labelled row.
 
     Its first cell names it, and so do cells of text. In columns that are `exchanged` a comma stands
-    before the decimals.
+    before the decimals, in `clocks` are hours and minutes.
     """
 
     def read(label: str, value: str) -> Figure | None:
+        if label in clocks:
+            return minutes_of(value)
         if label not in exchanged:
             return figure_of(value)
-        figure = figure_of(value.translate(_EXCHANGED))
-        return figure and figure._replace(text=value)
+        figure = figure_of(value.translate(EXCHANGED))
+        return figure and figure._replace(text=value, has_comma=True)
 
     cells = [part.rpartition(": ") for part in parts]
     if not any(label for label, _, _ in cells):
@@ -446,21 +421,6 @@ def _figures(
     ):
         return names[1:], [(cells[0][0], first), *figures]  # a sum, or a record with a number
     return names, figures
-
-
-def figure_of(text: str) -> Figure | None:
-    """Return the number that a cell is; None where it says something else."""
-    if _NOTHING.fullmatch(text):
-        return Figure(Decimal(), text, is_percent=False)
-    match = _FIGURE.fullmatch(text.strip())
-    if match is None or (match["open"] is None) != (match["close"] is None):
-        return None
-    digits = match["digits"].replace(",", "")
-    if len(digits) > _MOST_DIGITS:
-        return None
-    value = Decimal(digits)
-    negative = bool(match["open"] or match["minus"])
-    return Figure(-value if negative else value, text, "%" in text)
 
 
 def has_rows(text: str) -> bool:
@@ -515,6 +475,9 @@ class _Asked:
         self._unknown = math.log(1 + len(cells))
         of_records = (cell.column_tokens for cell in cells if cell.texts)
         self._idle = _OF_ALL.difference(*of_records) | _OF_OPERATION[operation]
+        language = language_of(question) or DEFAULT
+        own_words = LANGUAGES[language].function_words
+        self._claimless = CLAIMLESS_WORDS[DEFAULT].union(tokenise(own_words))
         pattern = {"count": _BOUND, "largest": _SEVERAL, "smallest": _SEVERAL}.get(operation)
         self.words = self.telling(pattern.sub(" ", question) if pattern else question)
 
@@ -523,7 +486,7 @@ class _Asked:
         for pattern in (_DAY, _NUMBER_OF_YEARS, _YEAR):
             text = pattern.sub(" ", text)
         words = set(tokenise(text))
-        return frozenset(words - self._idle - CLAIMLESS_WORDS["en"])
+        return frozenset(words - self._idle - self._claimless)
 
     def weight(self, tokens: Iterable[str]) -> float:
         return sum(self._rarity.get(token, self._unknown) for token in tokens)
@@ -599,6 +562,38 @@ class _Asked:
         cells = [first, *(self.best(words, year, beside) for words in named[1:])]
         known = tuple(dict.fromkeys(cell for cell in cells if cell is not None))
         return known if len(known) == len(named) else None
+
+    def beside(self) -> tuple[Cell, ...] | None:
+        """Return the only other figure of a named row, and its named one.
+
+        By how much did the roof exceed the plan: of a plan, and what became of it.
+        """
+        best = self.best(self.words) if _EXCEEDS.search(self.text) else None
+        row = [] if best is None else self.row_of(best)
+        named = [cell for cell in row if self.column_is_named(self.words, cell)]
+        if len(row) != 2 or len(named) != 1 or self.named(self.words, row[0]) < 1:
+            return None
+        return next(cell for cell in row if cell is not named[0]), named[0]
+
+    def span(self) -> tuple[Cell, ...] | None:
+        """Return the figures of a column from one named row to another; None where none is named.
+
+        Rows that sum others, as a quarter does its months, are left out.
+        """
+        for match in _FROM_TO.finditer(self.text):
+            first, last = (frozenset(tokenise(match[side])) for side in ("first", "last"))
+            named = self.words - first - last
+            ends = [cell for cell in self.cells if cell.row_tokens in (first, last)]
+            cells = [one for one in ends if not named or self.column_is_named(named, one)]
+            if len({cell.place for cell in cells}) == 1 and len(cells) == 2:
+                column = [cell for cell in self.cells if cell.place == cells[0].place]
+                line = column[column.index(cells[0]) : column.index(cells[1]) + 1]
+                return tuple(
+                    cell
+                    for cell in line
+                    if not (_sums_others(cell) or _PART_OF_YEAR.fullmatch(cell.row))
+                )
+        return None
 
     def line(self) -> tuple[Cell, ...] | None:
         """Return the figures of the row or column that is meant, sums of others left out."""
@@ -699,6 +694,8 @@ def _pair(asked: _Asked) -> tuple[Cell, ...] | None:
         return named
     if asked.years:
         return None
+    if (beside := asked.beside()) is not None:
+        return beside
     latest = tuple(_dated(asked.line() or ())[-2:])
     return latest if len(latest) == 2 else None
 
@@ -711,7 +708,7 @@ def _change(asked: _Asked) -> Calculation | None:
     result = then.figure.value - first.figure.value
     percent = " percentage points" if then.figure.is_percent else ""
     return Calculation(
-        f"{_shown(result)}{percent}", f"{_term(then)} - {_term(first, closed=True)}", (then, first)
+        f"{shown(result)}{percent}", f"{_term(then)} - {_term(first, closed=True)}", (then, first)
     )
 
 
@@ -724,7 +721,7 @@ def _growth(asked: _Asked) -> Calculation | None:
         return _change(asked)
     result = (then.figure.value - first.figure.value) / abs(first.figure.value) * 100
     formula = f"({_term(then)} - {_term(first, closed=True)}) / {_term(first, closed=True)}"
-    return Calculation(f"{_rounded(result)} %", formula, (then, first))
+    return Calculation(f"{rounded(result)} %", formula, (then, first))
 
 
 def _is_in_time(pair: Sequence[Cell]) -> bool:
@@ -739,7 +736,8 @@ def _mean(asked: _Asked) -> Calculation | None:
         return None
     result = sum((cell.figure.value for cell in cells), Decimal()) / len(cells)
     percent = " %" if all(cell.figure.is_percent for cell in cells) else ""
-    return Calculation(f"{_rounded(result)}{percent}", f"({_sum_of(cells)}) / {len(cells)}", cells)
+    said = _like(rounded(result), result, cells)
+    return Calculation(f"{said}{percent}", f"({_sum_of(cells)}) / {len(cells)}", cells)
 
 
 def _sum(asked: _Asked) -> Calculation | None:
@@ -748,12 +746,32 @@ def _sum(asked: _Asked) -> Calculation | None:
         return None
     if not asked.years and len({cell.source.key for cell in cells}) == 1 and _dated(cells):
         return None  # a total of unnamed years is a stated one
-    return Calculation(
-        _shown(sum((cell.figure.value for cell in cells), Decimal())), _sum_of(cells), cells
+    result = sum((cell.figure.value for cell in cells), Decimal())
+    return Calculation(_like(shown(result), result, cells), _sum_of(cells), cells)
+
+
+def _like(text: str, value: Decimal, cells: Sequence[Cell]) -> str:
+    """Return a result in the form of the figures that have one of their own."""
+    formed = (one.figure for one in cells)
+    form = next(
+        (one for one in formed if one.has_comma or one.is_clock or one.converted_to), NO_FIGURE
     )
+    return text if form is NO_FIGURE else written(value, form)
 
 
 def _several(asked: _Asked) -> tuple[Cell, ...] | None:
+    cells = _meant_together(asked)
+    return cells and _in_one_unit(cells)
+
+
+def _in_one_unit(cells: Sequence[Cell]) -> tuple[Cell, ...]:
+    figures = in_one_unit([cell.figure for cell in cells])
+    return tuple(replace(cell, figure=figure) for cell, figure in zip(cells, figures, strict=True))
+
+
+def _meant_together(asked: _Asked) -> tuple[Cell, ...] | None:
+    if (span := asked.span()) is not None:
+        return span
     if len(asked.years) > 1:
         return asked.by_years(asked.years)
     best = asked.best(asked.words, asked.years[0] if asked.years else "")
@@ -778,7 +796,7 @@ def _share(asked: _Asked) -> Calculation | None:
             continue
         result = part.figure.value / whole.figure.value
         is_ratio = re.search(r"\b(?:ratio|proportion)\b", asked.text, re.IGNORECASE)
-        said = _rounded(result) if is_ratio else f"{_rounded(result * 100)} %"
+        said = rounded(result) if is_ratio else f"{rounded(result * 100)} %"
         return Calculation(said, f"{_term(part)} / {_term(whole, closed=True)}", (part, whole))
     return None
 
@@ -816,6 +834,7 @@ def _extreme(asked: _Asked) -> Calculation | None:
     else:
         line = asked.row_of(best)
     line = [cell for cell in line if not cell.figure.is_nothing]
+    line = list(_in_one_unit(line))
     if len(line) < 2 or not _are_alike(line):
         return None
     pick = max if asked.operation == "largest" else min
@@ -854,7 +873,7 @@ def _extreme_record(
         if summed or cell.figure.value == values[name]
     )
     if summed and len(names) == 1:
-        return Calculation(f"{names[0]}: {_shown(ranked[0])}", _sum_of(found), found)
+        return Calculation(f"{names[0]}: {shown(ranked[0])}", _sum_of(found), found)
     return Calculation(", ".join(names), "", found)
 
 
@@ -886,7 +905,7 @@ def _number(asked: _Asked) -> Calculation | None:
         line = asked.column_of(cell) if _begins(what, cell.column) else []
         if len(line) > 1 and _told_by(asked, line):
             total = sum((one.figure.value for one in line), Decimal())
-            return Calculation(_shown(total), _sum_of(line), tuple(line))
+            return Calculation(_like(shown(total), total, line), _sum_of(line), tuple(line))
     for line in _records_of(asked, what):
         texts = [(label, text) for one in line for label, text in one.texts]
         values = {text for label, text in texts if _begins(what, label)}
@@ -937,7 +956,7 @@ def _covered(asked: _Asked) -> Calculation | None:
         is_only = not asked.words and len({one.table for one in asked.cells}) == 1
         best = asked.cells[0] if is_only else next(fits, None)
     line = () if best is None else tuple(asked.row_of(best))
-    cells = [cell for cell in line if whole or not _NOTHING.fullmatch(cell.figure.text)]
+    cells = [cell for cell in line if whole or not NOTHING.fullmatch(cell.figure.text)]
     years = {year[0]: cell for cell in reversed(cells) if (year := _year_of(cell.column))}
     if len(years) < 2:
         return None
@@ -971,15 +990,5 @@ def _sum_of(cells: Sequence[Cell]) -> str:
 
 
 def _term(cell: Cell, *, closed: bool = False) -> str:
-    shown = _shown(cell.figure.value)
-    return f"({shown})" if closed and cell.figure.value < 0 else shown
-
-
-def _shown(value: Decimal) -> str:
-    return f"{value:,f}"
-
-
-def _rounded(value: Decimal) -> str:
-    """Return a value to hundredths, without zeros behind it."""
-    shown = f"{value.quantize(Decimal('0.01'), ROUND_HALF_UP, _EXACT):,f}"
-    return shown.rstrip("0").rstrip(".") if "." in shown else shown
+    said = written(cell.figure.value, cell.figure)
+    return f"({said})" if closed and cell.figure.value < 0 else said

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from app.core.sentences import CELLS, is_row, sentence_spans, stop_may_be_final
+from app.core.sentences import AT_TIME, CELLS, is_row, sentence_spans, spelt_out, stop_may_be_final
 from app.core.text import tokenise, word_count
 from app.core.types import Evidence
 from app.generation.injection import Finding, findings_at, is_foreign, is_plain_request
@@ -44,8 +44,11 @@ _DANGLES = re.compile(
 _ASKED_OF = 0.4
 """Share of a question's content words, by weight, from which a request speaks of what is asked."""
 _LINE = re.compile(r"\S[^\n]*")
-_FIELD = re.compile(r"[^\W\d_][^:=|.!?\n]{0,40}(?:: | ?= ?)\S[^\n]*")
+_FIELD = re.compile(r"[^\W\d_](?:[^:=|.!?\n]|\.(?=[:\w])){0,40}(?:: | ?= ?)\S[^\n]*")
 """A label with its value: a line of a card, form or list of settings."""
+_MOST_WORDS_FIELD = 12
+_SIGNS = {"\u2610": "open task, still to do:", "\u2611": "task done:", "\u2612": "task done:"}
+"""What a box before an entry of a list says of it."""
 _HEADINGS_READ = 2
 """Of the headings above a sentence, the nearest."""
 _PARAGRAPHS_BELOW = 2
@@ -105,6 +108,23 @@ class Candidate:
     above_tokens: frozenset[str] = frozenset()
 
     @property
+    def is_field(self) -> bool:
+        """Whether it is a label with its value or a line of a log, short and no sentence."""
+        is_short = word_count(self.text) <= _MOST_WORDS_FIELD and not _CLOSED.search(self.text)
+        return is_short and not self.entry and _tells(self.text)
+
+    @property
+    def spelt(self) -> str:
+        """Its text, the short forms of its labels spelt out."""
+        return spelt_out(self.text) if self.row or self.is_field else self.text
+
+    @property
+    def cells(self) -> list[tuple[str, str]]:
+        """The labels and values of a row or a field; empty labels where there are none."""
+        parts = (part.rpartition(": ") for part in self.text.split(CELLS))
+        return [(label.strip(), value.strip()) for label, _, value in parts]
+
+    @property
     def read(self) -> frozenset[str]:
         """Its stemmed tokens with those of what it belongs to."""
         return self.tokens | self.above_tokens
@@ -145,8 +165,8 @@ def candidates(evidence: Sequence[Evidence], question: str = "") -> list[Candida
                 continue
             if belongs.is_heading:
                 continue
-            tokens = frozenset(tokenise(line))
-            told = row or belongs.answers or _FIELD.fullmatch(line) is not None
+            tokens = _tokens(line, row)
+            told = row or belongs.answers or _tells(line)
             if not (whole or entry or announces or told) and _is_label(line):
                 continue
             if not (whole or entry or told) and len(tokens & title) >= _TITLE_SHARE * len(tokens):
@@ -177,6 +197,17 @@ def candidates(evidence: Sequence[Evidence], question: str = "") -> list[Candida
                 )
             )
     return _trusted(question, found, requests)
+
+
+def _tokens(line: str, row: bool) -> frozenset[str]:
+    """Return a line's stemmed tokens, those of spelt-out labels too."""
+    labelled = row or _FIELD.fullmatch(line) is not None
+    return frozenset(tokenise(line)).union(tokenise(spelt_out(line)) if labelled else ())
+
+
+def _tells(line: str) -> bool:
+    """Return whether a line is no title though no stop closes it: a field, or one of a log."""
+    return _FIELD.fullmatch(line) is not None or AT_TIME.match(line) is not None
 
 
 def _trusted(question: str, found: list[Candidate], requests: Sequence[int]) -> list[Candidate]:
@@ -227,9 +258,12 @@ class _Belonging:
             return Belongs("", answers=False, is_heading=head is not None)
         if self._question and self._text.count("\n\n", self._asked_at, start) > _PARAGRAPHS_BELOW:
             self._question = ""
+        if self._answered and AT_TIME.match(line):  # of a talk only the next words answer
+            self._question = ""
         answers, self._answered = bool(self._question and not self._answered), True
         parts = [title for _, title in self._path[-_HEADINGS_READ:]]
         parts += [self._question, *self._around_entry(start, end, line)]
+        parts += [_SIGNS.get(line[:1], "")]
         return Belongs(" ".join(filter(None, parts)), answers, is_heading=False)
 
     def _around_entry(self, start: int, end: int, line: str) -> list[str]:
@@ -261,7 +295,9 @@ def _reads_as_prose(line: str) -> bool:
 
 
 def _fewest_words(line: str, row: bool, closed: bool) -> int:
-    if row or CELLS in line or _FIELD.fullmatch(line):
+    if _tells(line):  # RETRY_MAX=5 has no blank
+        return 1
+    if row or CELLS in line:
         return _MIN_WORDS_ROW
     return MIN_WORDS if closed else _MIN_WORDS_OPEN
 

@@ -143,6 +143,7 @@ def choose(
     """
     order = [int(row) for row in np.argsort(-scores, kind="stable") if _answers(found[int(row)])]
     order = _of_the_year(question, found, _of_the_record(question, found, order))
+    order = _of_the_named(question, found, order)
     order = [row for row in order if not _only_announces(found, row)] or order
     if not _ASKS_OF_MAIL.search(question):
         order = [row for row in order if not _MAIL_HEAD.match(found[row].text)] or order
@@ -158,7 +159,7 @@ def choose(
     )
     if items := _items_of(found, lead) or _list_of(question, found, lead):
         return items
-    if found[lead].row:
+    if found[lead].row or found[lead].is_field:
         return _rows_of(question, found, order, scores, lead)
     order = [row for row in order if row == lead or not (found[row].row or _is_cut(found[row]))]
     opening = _opening(question, found, order, lead, room)
@@ -209,6 +210,63 @@ def _of_the_record(question: str, found: Sequence[Candidate], order: Sequence[in
     return [row for row in order if row not in is_other] if holds else list(order)
 
 
+_OTHERS = re.compile(
+    r"\b(?:than|others?|except|besides|apart|without|not|no|like|before|after|between|next)\b",
+    re.IGNORECASE,
+)
+"""Things are asked for beside the named one."""
+
+
+def _of_the_named(question: str, found: Sequence[Candidate], order: Sequence[int]) -> list[int]:
+    """Return the order without rows that have something else where others have what is named.
+
+    Where a cell under a label is a name of the question, Place 63, a row with another value under
+    this label is about another thing.
+    """
+    if _OTHERS.search(question):
+        return list(order)
+    asked = f" {' '.join(tokenise(question))} "
+    named: dict[str, set[str]] = {}
+    rows = [row for row in order if found[row].row]
+    for row in rows:
+        for label, value in found[row].cells[:1]:
+            is_name = _NAMING.search(f" {value}") and any(map(str.isalpha, value))
+            if is_name and f" {' '.join(tokenise(value))} " in asked:
+                named.setdefault(label, set()).add(value)
+    return [
+        row
+        for row in order
+        if not found[row].row
+        or all(value in named.get(label, {value}) for label, value in found[row].cells[:1])
+    ]
+
+
+def lacks_its_cell(question: str, lead: Candidate, others: Sequence[Candidate]) -> bool:
+    """Return whether a row has no value where a column is asked for.
+
+    The question has all words of the label, and other rows of its document have a value under it.
+    """
+    if not lead.row:
+        return False
+    asked, own = set(tokenise(question)), {label for label, _ in lead.cells}
+    told = set().union(*(tokenise(label) for label in own)) if own else set[str]()
+    doc_id = lead.item.hit.passage.chunk.doc_id
+    first = lead.cells[0][0]
+    for other in others:
+        if (
+            other.row
+            and other.item.hit.passage.chunk.doc_id == doc_id
+            and other.cells[0][0] == first
+        ):
+            for label, _ in other.cells[1:]:
+                words = set(tokenise(_ASIDE.sub("", label)))
+                if label and label not in own and words and words <= asked and not words <= told:
+                    return True
+    return False
+
+
+_ASIDE = re.compile(r"\s*\([^()]*\)")
+"""Of a label: its unit."""
 _YEARS = re.compile(
     r"(?<![\d.,])(1[5-9]\d\d|20\d\d)(?:(?:\s?[-\u2013/]\s?"
     r"| (?:to|until|through|(?<=between \d{4} )and) )((?:1[5-9]|20)?\d\d))?(?!\d|[.,]\d)"
@@ -414,7 +472,8 @@ def _rows_of(
     holds = {
         row: asked & found[row].tokens | ({"year"} if years & _years_of(found[row]) else set())
         for row in order
-        if found[row].row and found[row].item.hit.passage.chunk.doc_id == doc_id
+        if (found[row].row or found[row].is_field)
+        and found[row].item.hit.passage.chunk.doc_id == doc_id
     }
     by_all = set.intersection(*holds.values())
     told, lists = holds[lead] - by_all, _AND.search(question) is not None
@@ -423,7 +482,9 @@ def _rows_of(
     rows = {best.text: best}  # two passages may share a row
     for row, held in holds.items():
         one = found[row]
+        held_itself = whole & best.tokens if one.is_field else frozenset[str]()
         comes_near = scores[row] >= scores[lead] - _ROWS_APART and whole <= one.read
+        comes_near = comes_near and held_itself <= one.tokens
         is_near = one.item.n == best.item.n and comes_near
         if (told and told <= held) or (is_near and (lists or not held - by_all < told)):
             rows.setdefault(one.text, one)

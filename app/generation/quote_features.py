@@ -290,7 +290,7 @@ def sentence_vectors(
 def in_place(candidate: Candidate) -> str:
     """Return a sentence behind what it belongs to."""
     title = candidate.item.hit.passage.document.title
-    return " ".join(filter(None, (f"{title}:", candidate.above, candidate.text)))
+    return " ".join(filter(None, (f"{title}:", candidate.above, candidate.spelt)))
 
 
 def feature_rows(

@@ -23,7 +23,7 @@ from app.core.ports import PassageEncoder, Reader
 from app.core.text import function_words, tokenise
 from app.core.types import Citation, Evidence, Prompt, Sentence, Token
 from app.generation.candidates import NUMBERED, Candidate, candidates, quotable, rendered
-from app.generation.choosing import AnswerRoom, choose, room_for
+from app.generation.choosing import AnswerRoom, choose, lacks_its_cell, room_for
 from app.generation.prompts import REFUSAL
 from app.generation.quote_features import (
     FEATURES,
@@ -230,6 +230,8 @@ class ExtractiveGenerator:
         sufficiency, enough = self._model.decided(reading)
         if sufficiency < enough:
             return Selection((), sufficiency)
+        if lacks_its_cell(question, reading.lead, reading.ranked):
+            return Selection((), min(sufficiency, enough / 2))
         passages = [item.hit.passage for item in usable]
         if self._encoder and not speaks_of_it(question, reading.lead, passages, self._encoder):
             return Selection((), min(sufficiency, enough / 2))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -39,6 +40,13 @@ _INVISIBLE_STYLE = re.compile(
     r"|opacity\s*:\s*0(?:\.0+)?\s*(?:;|!|\Z)",
     re.IGNORECASE,
 )
+_STYLE_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_RULE = re.compile(r"(?:\A|(?<=[};]))([^{};@]+)\{([^{}]*)\}")
+"""A rule of a style sheet."""
+_OF_MEDIA = re.compile(r"@[^{};]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}")
+_LONGEST_STYLE = 200_000
+_PLAIN_SELECTOR = re.compile(r"(?:\A|,)\s*[\w-]*[.#][\w-]+\s*(?=,|\Z)")
+_MOST_RULES = 500
 _STRUCK_STYLE = re.compile(r"text-decoration[a-z-]*\s*:[^;]*line-through", re.IGNORECASE)
 _FRAME_ROLES = frozenset(
     "navigation banner contentinfo search complementary dialog alertdialog menu menubar"
@@ -155,8 +163,9 @@ class Page(NamedTuple):
 def read_blocks(tree: LexborHTMLParser, roots: list[LexborNode]) -> Page:
     has_tables = tree.root is not None and tree.css_first("table") is not None
     layouts = _layouts(tree.root) if has_tables and tree.root else frozenset[int]()
+    unseen = _hidden_by_style(tree)
     for left_out in (_DROPPED, _DROPPED - {"noscript"}):  # text that only stands there
-        reader = _Reader(layouts, left_out)
+        reader = _Reader(layouts, left_out, unseen)
         if blocks := list(reader.blocks(roots)):
             break
     warnings = ("struck-through text is left out",) if reader.struck else ()
@@ -301,8 +310,14 @@ class _List:
 class _Reader:
     """Walks the tree without recursion, because the author decides how deep a page nests."""
 
-    def __init__(self, layouts: frozenset[int], left_out: frozenset[str] = _DROPPED) -> None:
+    def __init__(
+        self,
+        layouts: frozenset[int],
+        left_out: frozenset[str] = _DROPPED,
+        unseen: frozenset[int] = frozenset(),
+    ) -> None:
         self.hidden = 0
+        self._unseen = unseen
         self.struck = False
         self._layouts = layouts
         self._left_out = left_out
@@ -505,7 +520,7 @@ class _Reader:
 
     def _cell_text(self, cell: LexborNode) -> str:
         """Return a cell's blocks on one line, the items of its lists after one another."""
-        inner = _Reader(self._layouts, self._left_out)
+        inner = _Reader(self._layouts, self._left_out, self._unseen)
         inside = list(_children(cell))
         text = on_one_line(inner.blocks(reversed(inside)))
         self.hidden += inner.hidden
@@ -527,7 +542,7 @@ class _Reader:
             return False
         if tag == "a" and _marks_note(node):
             return True
-        if _is_hidden(attributes):
+        if _is_hidden(attributes) or node.mem_id in self._unseen:
             self.hidden += _letters(node)
             return True
         names = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"
@@ -559,6 +574,27 @@ def _is_hidden(attributes: Mapping[str, str | None]) -> bool:
     if "hidden" in attributes:
         return attributes.get("role") != "tabpanel" and attributes["hidden"] != "until-found"
     return _INVISIBLE_STYLE.search(attributes.get("style") or "") is not None
+
+
+def _hidden_by_style(tree: LexborHTMLParser) -> frozenset[int]:
+    """Return the elements that a page's own style sheet hides for good.
+
+    A script, or a second rule for what a rule hides, may show it.
+    """
+    if tree.css_first("script") is not None:
+        return frozenset()
+    style = "".join(node.text() for node in tree.css("style"))[:_LONGEST_STYLE]
+    style = _OF_MEDIA.sub("", _STYLE_COMMENT.sub("", style))
+    rules = [(one[1].strip(), one[2]) for one in islice(_RULE.finditer(style), _MOST_RULES)]
+    shown = " ".join(selector for selector, said in rules if not _INVISIBLE_STYLE.search(said))
+    found: set[int] = set()
+    for selector, said in rules:
+        names = _PLAIN_SELECTOR.findall(selector)
+        if not names or len(names) != selector.count(",") + 1 or not _INVISIBLE_STYLE.search(said):
+            continue
+        if not any(name.strip() in shown for name in names):
+            found.update(node.mem_id for node in tree.css(selector))
+    return frozenset(found)
 
 
 def _is_frame(node: LexborNode) -> bool:

@@ -24,7 +24,8 @@ from app.ingest.parsers.blocks import resolved
 from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.headings import OutlineEntry, find_headings, with_outline
 from app.ingest.parsers.pdf_boxes import name_tex_codes
-from app.ingest.parsers.pdf_layout import KINDS, PageLayout, open_forms
+from app.ingest.parsers.pdf_layout import PageLayout, open_forms
+from app.ingest.parsers.pdf_lines import KINDS, Heads
 from app.ingest.parsers.sniffing import pdf_start, protected
 
 # Judge whether a PDF's pages are readable: text, images, or unnamed glyphs.
@@ -254,8 +255,12 @@ def _framed(
 # it. Patterns start with a literal character where they can: those are found at memory speed.
 _BREAK = re.compile(r"\x02(?=([^\W\d_]+|\d))")
 _WORD = re.compile(r"[^\W\d_]+")
-_ALWAYS_HYPHEN = re.compile(r"(?:self|well)-(?!ish|ness|ing)")
-"""First parts of compounds that English writes with a hyphen."""
+_ALWAYS_HYPHEN = re.compile(
+    r"(?:self|well)-(?!ish|ness|ing)"
+    r"|(?:twen|thir|for|fif|six|seven|eigh|nine)ty-(?:one|two|three|four|five|six|seven|eight|nine"
+    r"|first|second|third|fourth|fifth|sixth|seventh|eighth|ninth)\Z"
+)
+"""Compounds, by their first parts, and numbers that English writes with a hyphen."""
 _LONGEST_PART = 40
 _UNNAMED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
 _RTL_MARKS = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
@@ -273,6 +278,7 @@ _LABELLED_LINES = re.compile(rf"(?m)^{_LABEL}.*(?:\n{_LABEL}.*)+$")
 _FRONT_MATTER_LINES = 40
 _LONGEST_OUTLINE = 5_000
 """Entries that are read."""
+_MARKS = frozenset(KINDS.values())
 _MARKED = re.compile(f"[{''.join(KINDS.values())}][^\n]*")
 _AT_END = re.compile(f"(?:\n?[{KINDS['field']}{KINDS['footnote']}][^\n]*)+\\Z")
 _NO_MARKS = re.compile("|".join(KINDS.values()))
@@ -302,7 +308,7 @@ def parse_pdf(
                 " split it and send the parts"
             )
         open_forms(document)
-        read = [_page_text(document[at], at + 1) for at in range(len(document))]
+        read = _page_texts(document)
         information = document.get_metadata_dict()
         outline = _outline(document)
         files = map(document.get_attachment, range(document.count_attachments()))
@@ -409,7 +415,8 @@ def texts_of_words(words: Sequence[PageWords]) -> dict[int, str]:
     if not found:
         return {}
     with text_layer(found) as layer:
-        return {page.page: _page_text(layer[at], page.page)[0] for at, page in enumerate(found)}
+        texts = _page_texts(layer, [page.page for page in found])
+        return {page.page: text for page, (text, _) in zip(found, texts, strict=True)}
 
 
 def _outline(document: pypdfium2.PdfDocument) -> list[OutlineEntry]:
@@ -436,13 +443,24 @@ def _damaged(filename: str, exc: pypdfium2.PdfiumError) -> Unreadable:
     return Unreadable(f"{filename!r} is a damaged PDF ({exc}); save it again and upload that")
 
 
-def _page_text(page: pypdfium2.PdfPage, number: int) -> tuple[str, bool]:
-    """Return a page's text, and whether its fonts name other characters than they show."""
-    textpage = page.get_textpage()
-    layout = PageLayout(page, textpage, is_first=number == 1)
-    found = layout.text, layout.names_other_characters()
-    textpage.close()
-    page.close()
+def _page_texts(
+    document: pypdfium2.PdfDocument, numbers: Sequence[int] = ()
+) -> list[tuple[str, bool]]:
+    """Return each page's text, and whether its fonts name other characters than they show.
+
+    `numbers` are those of the pages where they are not all; a table that goes on on the next page
+    keeps its heads.
+    """
+    found: list[tuple[str, bool]] = []
+    heads: Heads | None = None
+    for at, number in enumerate(numbers or range(1, len(document) + 1)):
+        page = document[at]
+        textpage = page.get_textpage()
+        layout = PageLayout(page, textpage, is_first=number == 1, heads=heads)
+        found.append((layout.text, layout.names_other_characters()))
+        heads = layout.heads
+        textpage.close()
+        page.close()
     return found
 
 
@@ -588,9 +606,9 @@ def _flow(block: str, of: str | None = None) -> str:
 
 
 def _usual_length(text: str) -> int:
-    """Return how many characters a line that is not the last of its paragraph has."""
-    lengths = sorted(map(len, text.split("\n")))
-    return lengths[int(0.7 * (len(lengths) - 1))]
+    """Return how many characters a line of prose that does not end its paragraph has."""
+    lengths = sorted(len(line) for line in text.split("\n") if line[:1] not in _MARKS)
+    return lengths[int(0.7 * (len(lengths) - 1))] if lengths else 0
 
 
 @lru_cache(maxsize=64)

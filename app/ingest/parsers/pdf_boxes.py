@@ -13,7 +13,7 @@ import pypdfium2.raw as pdfium
 from app.core.errors import Unreadable, UnsupportedType
 from app.core.types import PageBoxes, PageText, PageWords
 from app.ingest.ocr import text_layer
-from app.ingest.parsers.pdf_layout import PageLayout, open_forms
+from app.ingest.parsers.pdf_layout import PageLayout, heads_before, open_forms
 from app.ingest.parsers.sniffing import pdf_start
 
 # Text of TeX fonts that a PDF does not name, or names wrongly.
@@ -123,7 +123,7 @@ def find_boxes(
     if recognised:
         with text_layer([known[page.number] for page in recognised]) as layer:
             found = {
-                page.number: _page_boxes(layer[at], page) for at, page in enumerate(recognised)
+                page.number: _page_boxes(layer, at, page) for at, page in enumerate(recognised)
             }
     if found and len(recognised) == len(pages):
         return tuple(found[page.number] for page in pages)
@@ -136,7 +136,7 @@ def find_boxes(
     try:
         open_forms(document)
         return tuple(
-            found.get(page.number) or _page_boxes(document[page.number - 1], page) for page in pages
+            found.get(page.number) or _page_boxes(document, page.number - 1, page) for page in pages
         )
     except (pypdfium2.PdfiumError, IndexError) as exc:
         raise Unreadable(
@@ -146,11 +146,16 @@ def find_boxes(
         document.close()
 
 
-def _page_boxes(page: pypdfium2.PdfPage, wanted: PageText) -> PageBoxes:
+def _page_boxes(document: pypdfium2.PdfDocument, index: int, wanted: PageText) -> PageBoxes:
+    """Return the boxes on a page; the number of the wanted one is that in the whole file."""
+    page = document[index]
     textpage = page.get_textpage()
     try:
         width, height = page.get_size()
         layout = PageLayout(page, textpage, is_first=wanted.number == 1)
+        if layout.begins_with_row and index:
+            heads = heads_before(document, index)
+            layout = PageLayout(page, textpage, is_first=wanted.number == 1, heads=heads)
         places = layout.indices()
         matched = align(wanted.text, layout.text)
         indices = [places[at] for at in matched[wanted.start : wanted.end] if at >= 0]

@@ -1,83 +1,34 @@
-"""Lay out a PDF's page: lines as they are seen, powers, rows of tables, columns.
-
-PDFium gives characters and, cheaply, the boxes of its text objects ("runs" below); the boxes of
-single glyphs cost as much as all the rest. They are asked for only where something depends on them.
-"""
+"""Lay out a PDF's page: columns, lines in reading order, fields of forms, notes."""
 
 from __future__ import annotations
 
 import ctypes
 import re
-from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
-from itertools import chain, groupby, islice, pairwise, repeat
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice, pairwise, repeat
 
 import pypdfium2
 import pypdfium2.raw as pdfium
 
 from app.ingest.metadata import is_name
-from app.ingest.parsers.blocks import Cell as FormCell
-from app.ingest.parsers.blocks import lowered, raised, resolved
-from app.ingest.parsers.pdf_grids import Area, Grid, grids_of
-from app.ingest.parsers.tables import is_form
-
-Piece = tuple[int, int] | str
-"""Characters of the page, `[start, end)`, or text that only the layout tells."""
-
-KINDS = {"row": "\ufdd3", "field": "\ufdd4", "footnote": "\ufdd5"}
-"""What stands before a line of each kind: noncharacters, which no text holds."""
-HYPHEN = "\x02"
-"""Stands where a word was broken at a line end, instead of the line end."""
-_OURS = re.compile("[\ufdd0-\ufdef]")
-_LINE = re.compile("[^\r\n\ufffe]+")
-"""PDFium has U+FFFE where a word was broken."""
-_OPEN = {1: raised("x")[0], -1: lowered("x")[0]}
-_CLOSE = raised("x")[-1]
-_MOST_RAISED = 3
-"""Blanks in what is raised or lowered: more are a line that stands a little off."""
-
-_DIGITS = re.compile(r"(?<![^\s(\[<>=\u00b1~$\u20ac\u00a3+\u2212\u2013-])[.,]?\d")
-_NUMBER = re.compile(
-    r"[^\w\s]{0,3}\s?[.,]?\d[\d.,:/%\u00b1\u00d7\u2212\u2013()+* -]*(?:[eE][+\u2212-]?\d+)?"
-    r"(?:\s?[A-Za-z%]{1,2})?[^\w\s]{0,3}\Z"
+from app.ingest.parsers.blocks import resolved
+from app.ingest.parsers.pdf_grids import grids_of
+from app.ingest.parsers.pdf_lines import (
+    CLOSE,
+    HYPHEN,
+    KINDS,
+    NOWHERE,
+    Box,
+    Heads,
+    Line,
+    Piece,
+    line_of,
 )
-_LEAST_NUMBERS = 3
-_LEAST_SHARE = 0.2
-"""Of numbers among the words of a row."""
-_LONGEST_LABEL = 40
-_MOST_CELL_LINES = 12
-"""From one row to the next, where cells have several lines."""
-_YEARS = re.compile(r"(?:1[5-9]|20)\d\d(?:\s?[/\u2013-]\s?(?:(?:1[5-9]|20)?\d\d))?\Z")
-_LONGEST_HEAD = 80
-_LABEL_AND_VALUE = 2
-"""Columns of a form."""
-_FIELD_GAP = 1.5
-"""Heights of a line between a label and its value."""
-_FARTHEST_FIELD = 2
-"""Lines from one field to the next."""
-_LONGEST_FIELD_LABEL, _LONGEST_VALUE, _LONGEST_PAGE_NUMBER = 25, 60, 3
-"""Characters; a shorter number behind words is that of a page."""
-_ALIGNED = 3.0
-"""Points between what begins or ends at one place."""
-_LONGEST_RULED = 1_200
-"""Characters of a cell; what holds more is the frame of a page."""
-_LEAST_RULED = 2
-"""Rows of several cells, the head among them."""
-_MOST_RULED_HEADS = 3
-_MOST_UNNAMED = 2
-"""Columns before the first that has a name."""
-_FARTHEST_HEAD = 3
-"""Lines between two parts of a table under the same heads."""
-_NOTE = re.compile(r"\s*(\d{1,2})\s*(?=[^\W\d_])")
-_NEXT_NOTE = re.compile(r"\. (\d{1,2}) ?(?=[^\W\d_])")
-_MINUS = "\u2212\u2013-"
-_NUMBER_BEFORE = re.compile(r"[\d.,]*\d\Z")
-_NOTES = 0.9
-"""Height of a page below which notes may stand, under tables as well."""
+from app.ingest.parsers.pdf_tables import FARTHEST_HEAD, PageTables
+
+_MOST_PAGES = 50
+"""Of a table, through which its heads are looked for."""
 _WITH_VALUES = (
     pdfium.FPDF_FORMFIELD_TEXTFIELD,
     pdfium.FPDF_FORMFIELD_COMBOBOX,
@@ -95,17 +46,6 @@ _FRONT_LINES = 15
 """Of a first page, among which its authors are."""
 _WIDE = re.compile("[\u4e00-\u9fff\uac00-\ud7a3]")
 _LEAST_WIDE, _SAMPLE = 20, 60
-_BLANKS = re.compile(" +")
-
-# Lengths in heights of a line, or in sizes of a font.
-_SMALLER = 0.88
-_RAISED, _LOWERED = 0.12, -0.06
-_LEAST_GAP = 0.15
-"""Between two words."""
-_CELL_GAP = 0.75
-"""Between two cells: wider than a blank of justified text."""
-_CELL_GAP_LETTERS = 1.35
-"""The same in widths of the letters next to it: in fonts of equal widths blanks are wide."""
 _LONGEST_CELL, _WIDEST_GAP = 40, 30
 """Characters, and heights of a line, of cells that PDFium holds for lines of their own."""
 _GUTTER = 1.2
@@ -118,115 +58,24 @@ _LEAST_WORDS = 3
 """On each side of a line, on average."""
 
 
-class Box(NamedTuple):
-    """In points, origin at the bottom left."""
-
-    left: float
-    bottom: float
-    right: float
-    top: float
-
-
-_NOWHERE = Box(0, 0, 0, 0)
-
-
-class Run(NamedTuple):
-    """The box of a text object and its characters, `[start, end)`, blanks behind it included."""
-
-    left: float
-    bottom: float
-    right: float
-    top: float
-    start: int
-    end: int
-
-
-class _Field(NamedTuple):
-    """Characters of a label and its value, `[start, end)`, and where they lie across the page."""
-
-    label: tuple[int, int]
-    value: tuple[int, int]
-    left: float
-    label_right: float
-    value_left: float
-    right: float
-
-
-class Table(NamedTuple):
-    """Where columns begin and end across the page, and the names of those that have one."""
-
-    columns: list[tuple[float, float]]
-    labels: dict[int, str]
-
-
-@dataclass(slots=True)
-class Line:
-    """Characters that stand on one line of the page."""
-
-    parts: list[list[Run]]
-    """Runs whose characters follow one another."""
-    box: Box
-    high: float
-    """Of the tallest text object."""
-    is_broken: bool = False
-    """Its last word goes on in the next line."""
-    kind: str = ""
-    """A key of `KINDS`, or a line of prose."""
-    pieces: list[Piece] = field(default_factory=list)
-    cells: list[list[Piece]] = field(default_factory=list)
-    """Parted by wide gaps; empty where they were not looked for."""
-    is_ruled: bool = False
-    """A row of a ruled table, which bears its labels already."""
-    extents: list[tuple[float, float]] = field(default_factory=list)
-    """Where each cell begins and ends across the page, once that was asked for."""
-
-    @property
-    def runs(self) -> list[Run]:
-        return list(chain(*self.parts))
-
-    @property
-    def start(self) -> int:
-        return self.parts[0][0].start
-
-    @property
-    def end(self) -> int:
-        return self.parts[-1][-1].end
-
-
-def _around(boxes: Sequence[Box | Run]) -> Box:
-    lefts, bottoms, rights, tops, *_ = zip(*boxes, strict=True)
-    return Box(min(lefts), min(bottoms), max(rights), max(tops))
-
-
-def _line(parts: list[list[Run]], is_broken: bool) -> Line:
-    runs = list(chain(*parts))
-    return Line(parts, _around(runs), max(run.top - run.bottom for run in runs), is_broken)
-
-
 def open_forms(document: pypdfium2.PdfDocument) -> None:
     """Make the fields of forms readable, before any page is opened."""
     if document.get_formtype() != pdfium.FORMTYPE_NONE:
         document.init_forms()
 
 
-class PageLayout:
+class PageLayout(PageTables):
     """A page's lines in reading order."""
 
     def __init__(
-        self, page: pypdfium2.PdfPage, textpage: pypdfium2.PdfTextPage, *, is_first: bool = False
+        self,
+        page: pypdfium2.PdfPage,
+        textpage: pypdfium2.PdfTextPage,
+        *,
+        is_first: bool = False,
+        heads: Heads | None = None,
     ) -> None:
-        self._raw = textpage.raw
-        self._boxes = pdfium.FS_RECTF(), pdfium.FS_RECTF()
-        self._sides = [ctypes.c_double() for _ in range(4)]
-        self._shown = Box(*page.get_bbox())
-        count = textpage.count_chars()
-        characters = textpage.get_text_range(0, count) if count else ""
-        if len(characters) != count:  # without those that have no meaning
-            codes = map(pdfium.FPDFText_GetUnicode, repeat(self._raw), range(count))
-            characters = "".join(map(chr, codes))
-        self.characters = _OURS.sub("\ufffd", characters)
-        self._numbers = [found.start() for found in _DIGITS.finditer(self.characters)]
-        self._begin_notes: set[int] = set()
+        super().__init__(page, textpage, heads)
         lines = self._by_columns(list(_whole_lines(self._lines())))
         self._notes = self._marks_of_notes(lines)
         for line in lines:
@@ -234,8 +83,21 @@ class PageLayout:
         if is_first:
             for line in lines[:_FRONT_LINES]:
                 self._part_names(line)
-        lines = self._with_fields(self._with_grids(lines, grids_of(page)))
-        self.lines = self._notes_last(self._with_labels(self._with_gaps(self._with_wrapped(lines))))
+        lines = self._with_words(self._with_grids(lines, grids_of(page)))
+        lines = self._with_gaps(self._with_wrapped(self._with_fields(lines)))
+        lines = self._with_heads(lines)
+        lines = self._with_labels(lines)
+        ended = {line.start: heads for line, heads in self._ends_with}
+        last = (
+            ended[line.start]
+            for line in reversed(lines[-FARTHEST_HEAD - 1 :])
+            if line.parts and line.start in ended
+        )
+        self.heads = next(last, None)
+        """Of the table that ends the page."""
+        tops = lines[: FARTHEST_HEAD + 1]
+        self.begins_with_row = any(line.kind == "row" for line in tops)
+        self.lines = self._notes_last(lines)
         self._add_annotations(page)
 
     @property
@@ -257,11 +119,6 @@ class PageLayout:
             found.append(-1)
         return found[: len(self.text)]
 
-    def _text(self, pieces: Sequence[Piece]) -> str:
-        text = self.characters
-        parts = (one if isinstance(one, str) else text[one[0] : one[1]] for one in pieces)
-        return "".join(parts)
-
     def names_other_characters(self) -> bool:
         """Return whether Han and Hangul, which are all as wide, are drawn in many widths."""
         places = [found.start() for found in islice(_WIDE.finditer(self.characters), _SAMPLE)]
@@ -273,200 +130,11 @@ class PageLayout:
             ratios[round(20 * (box.right - box.left) / max(box.top - box.bottom, 0.1))] += 1
         return ratios.most_common(1)[0][1] < 0.5 * len(places)
 
-    # Lines as they are seen.
-
-    def _lines(self) -> Iterator[Line]:
-        for found in _LINE.finditer(self.characters):
-            runs = self._runs(*found.span())
-            is_broken = self.characters[found.end() : found.end() + 1] == "\ufffe"
-            if not runs:
-                if not found.group().isspace():
-                    yield _line([[Run(*_NOWHERE, *found.span())]], is_broken)
-                continue
-            jumps = [at for at in range(1, len(runs)) if _jumps(runs[at - 1], runs[at])]
-            for first, stop in pairwise([0, *jumps, len(runs)]):
-                line = _line([runs[first:stop]], is_broken and stop == len(runs))
-                if self._is_shown(line.box):
-                    yield line
-
-    def _runs(self, start: int, end: int) -> list[Run]:
-        found: list[Run] = []
-        get, count, raw = pdfium.FPDFText_GetRect, pdfium.FPDFText_CountRects, self._raw
-        left, top, right, bottom = self._sides
-        boxes = count(raw, start, end - start)
-        for at in range(boxes):
-            get(raw, at, left, top, right, bottom)
-            box = left.value, bottom.value, right.value, top.value
-            found.append(Run(*box, start, end))
-        for at in range(1, boxes):  # a text object ends before the first length that holds two
-            lengths = range(1, end - start + 1)
-            start += bisect_left(lengths, 2, key=partial(count, raw, start))
-            found[at - 1] = found[at - 1]._replace(end=start)
-            found[at] = found[at]._replace(start=start)
-        return found
-
-    def _is_shown(self, box: Box) -> bool:
-        left, bottom, right, top = self._shown
-        return box[2] > left and box[0] < right and box[3] > bottom and box[1] < top
-
-    # Powers, cells and gaps.
-
-    def _arrange(self, line: Line) -> None:
-        """Mark raised and lowered parts of a line, part words that touch, and find its cells."""
-        line.pieces = [(part[0].start, part[-1].end) for part in line.parts]
-        start, end = line.start, line.end
-        numbers = bisect_left(self._numbers, end) - bisect_left(self._numbers, start)
-        is_even = len(line.runs) == 1
-        if numbers < 2 and is_even:
-            return
-        text = self.characters[start:end]
-        may_be_row = numbers > 1 and numbers >= _LEAST_SHARE * len(text.split())
-        if not may_be_row and is_even:
-            return
-        marks: dict[int, str] = {}
-        """What is put before a character."""
-        self._mark_gaps(line, text, marks)
-        self._mark_levels(line, marks)
-        starts = self._cell_starts(line) if may_be_row else set()
-        if marks or starts:
-            self._cut(line, marks, starts)
-        texts = [self._text(cell).strip() for cell in line.cells]
-        numeric = sum(_NUMBER.match(text) is not None for text in texts)
-        if numeric >= _LEAST_NUMBERS or (numeric > 1 and not _NUMBER.match(texts[0])):
-            line.kind = "row"  # two numbers may be those of a section and its page
-
-    def _mark_gaps(self, line: Line, text: str, marks: dict[int, str]) -> None:
-        """Put a blank where words touch that are drawn apart."""
-        edges = [part[0].start for part in line.parts[1:]]
-        least = _LEAST_GAP * line.high
-        pairs = chain(*map(pairwise, line.parts))
-        wide = [run.start for last, run in pairs if run.left - last.right > least]
-        if len(wide) > text.count(" "):
-            edges += wide
-        for at in edges:
-            if " " not in self.characters[at - 1 : at + 1]:
-                left, right = self._around(at)
-                if right.left - left.right > least:
-                    marks[at] = " "
-
-    def _around(self, at: int) -> tuple[pdfium.FS_RECTF, pdfium.FS_RECTF]:
-        """Return the boxes of a character and of the one before that is no blank, until next."""
-        before = at - 1
-        while before > 0 and self.characters[before].isspace():
-            before -= 1
-        left, right = self._boxes
-        pdfium.FPDFText_GetLooseCharBox(self._raw, before, left)
-        pdfium.FPDFText_GetLooseCharBox(self._raw, at, right)
-        return left, right
-
-    def _mark_levels(self, line: Line, marks: dict[int, str]) -> None:
-        tall = [run for run in line.runs if run.top - run.bottom > 0.99 * line.high]
-        uneven = [run for run in line.runs if _is_uneven(run, tall, line.high)]
-        if not uneven:
-            return
-        even = [run for run in line.runs if run not in uneven] or line.runs
-        begin = {part[0] for part in line.parts}
-        base, size = self._metrics(next((run for run in even if run in begin), even[0]).start)
-        for run in uneven:
-            start, end = run.start, run.end
-            while end > start and self.characters[end - 1].isspace():
-                end -= 1
-            baseline, height = self._metrics(start)
-            rise = (baseline - base) / size
-            if start < end and height <= _SMALLER * size and not _LOWERED <= rise <= _RAISED:
-                before = line.start
-                if before < start and self.characters[start - 1] in _MINUS and rise > _RAISED:
-                    start -= (self._metrics(start - 1)[0] - base) / size > _RAISED
-                self._mark(before, start, end, 1 if rise > 0 else -1, marks)
-
-    def _marks_of_notes(self, lines: Sequence[Line]) -> set[str]:
-        """Return the numbers with which notes begin in the lower part of the page."""
-        low = self._shown.bottom + _NOTES * (self._shown.top - self._shown.bottom)
-        found: set[str] = set()
-        for line in lines:
-            if line.box.top < low and (note := _NOTE.match(self.characters, line.start, line.end)):
-                found.add(note[1])
-                others = _NEXT_NOTE.findall(self.characters, note.end(), line.end)
-                found.update(others)
-        return found
-
-    def _mark(self, first: int, start: int, end: int, level: int, marks: dict[int, str]) -> None:
-        """Mark raised or lowered characters of a line that begins at `first`."""
-        text = self.characters[start:end]
-        before = marks.get(start, "")
-        number = _NUMBER_BEFORE.search(self.characters[max(0, start - 20) : start])
-        last_two = self.characters[max(0, start - 2) : start]
-        is_behind_word = len(last_two) == 2 and last_two.isalpha()
-        if start == first:  # the mark of a footnote, before its text
-            self._begin_notes.add(first)
-            if not self.characters[end : end + 1].isspace():
-                marks[end] = " "
-        elif level < 0 and len(text.strip()) > 2 and text.strip().isalpha() and is_behind_word:
-            marks[start] = before.rstrip() + " "  # a word, not an index: BERT BASE
-        elif " " in (self.characters[start - 1], before[-1:]) or text.count(" ") > _MOST_RAISED:
-            return
-        elif level > 0 and text in self._notes and number and number.group() != "10":
-            marks[start] = before + _OPEN[1] + "["  # read as the mark of a footnote
-            marks[end] = "]" + _CLOSE + marks.get(end, "")
-        else:
-            if before == _CLOSE and self._level == level:
-                del marks[start]  # goes on with what is before
-            else:
-                marks[start] = before + _OPEN[level]
-            marks[end] = _CLOSE + marks.get(end, "")
-            self._level = level
-
-    _level = 0
-    """Of what was marked last."""
-
-    def _metrics(self, start: int) -> tuple[float, float]:
-        """Return baseline and font size of the first glyph from here on."""
-        while start + 1 < len(self.characters) and self.characters[start].isspace():
-            start += 1
-        (box, _), (x, y) = self._boxes, self._sides[:2]
-        pdfium.FPDFText_GetLooseCharBox(self._raw, start, box)
-        pdfium.FPDFText_GetCharOrigin(self._raw, start, x, y)
-        return y.value, max(box.top - box.bottom, 0.1)
-
-    def _cell_starts(self, line: Line) -> set[int]:
-        """Return where cells begin: behind wide gaps."""
-        blanks = (
-            blank.end()
-            for part in line.parts
-            for blank in _BLANKS.finditer(self.characters, part[0].start + 1, part[-1].end - 1)
-        )
-        wide = set()
-        for at in chain(blanks, (part[0].start for part in line.parts[1:])):
-            left, right = self._around(at)
-            gap = right.left - left.right
-            letter = min(left.right - left.left, right.right - right.left)
-            if gap > max(_CELL_GAP * line.high, _CELL_GAP_LETTERS * letter):
-                wide.add(at)
-        return wide
-
-    def _cut(self, line: Line, marks: dict[int, str], starts: set[int]) -> None:
-        cells: list[list[Piece]] = [[]]
-        begins = {part[0].start for part in line.parts}
-        for part in line.parts:
-            first, last = part[0].start, part[-1].end
-            places = {at for at in chain(marks, starts) if first < at < last}
-            for start, end in pairwise([first, *sorted(places), last]):
-                if start in starts:
-                    cells.append([])
-                if start in marks:
-                    cells[-1].append(marks[start])
-                if end > start:
-                    cells[-1].append((start, end))
-            if last in marks and last not in begins:
-                cells[-1].append(marks[last])
-        line.pieces = list(chain(*cells))
-        line.cells, line.extents = cells, []
-
     def _part_names(self, line: Line) -> None:
         """Put commas between names of authors that only gaps or marks part."""
         starts = self._cell_starts(line)
         for mark, piece in pairwise(line.pieces):
-            if isinstance(mark, str) and mark.endswith(_CLOSE) and not isinstance(piece, str):
+            if isinstance(mark, str) and mark.endswith(CLOSE) and not isinstance(piece, str):
                 starts.add(piece[0])
         names: list[list[Piece]] = [[]]
         for piece in line.pieces:
@@ -508,491 +176,6 @@ class PageLayout:
             note.is_broken = False
         return others + notes
 
-    # Ruled tables.
-
-    def _with_grids(self, lines: list[Line], grids: Sequence[Grid]) -> list[Line]:
-        """Return lines; those inside a grid give way to its rows, with the labels of its head."""
-        for grid in grids:
-            held: dict[Area, list[tuple[Line, list[Run]]]] = {}
-            kept: list[Line] = []
-            place: int | None = None
-            for line in lines:
-                inside, outside = self._in_cells(line, grid)
-                if not inside:
-                    kept.append(line)
-                    continue
-                place = len(kept) if place is None else place
-                for cell, runs in inside.items():
-                    held.setdefault(cell, []).append((line, runs))
-                if outside:
-                    kept.append(_line([[run] for run in outside], is_broken=False))
-                    self._arrange(kept[-1])
-            if rows := self._ruled_rows(grid, held):
-                kept[place:place] = rows
-                lines = kept
-        return lines
-
-    def _in_cells(self, line: Line, grid: Grid) -> tuple[dict[Area, list[Run]], list[Run]]:
-        """Return a line's text objects by the cell that they stand in, and those in none."""
-        inside: dict[Area, list[Run]] = {}
-        outside: list[Run] = []
-        box = line.box
-        apart = box.left > grid.columns[-1] or box.right < grid.columns[0]
-        if line.is_ruled or apart or box.bottom > grid.rows[0] or box.top < grid.rows[-1]:
-            return {}, []
-        for whole in line.runs:
-            for run in self._parted(whole, grid.columns):
-                middle = (run.left + run.right) / 2, (run.bottom + run.top) / 2
-                cell = grid.at(*middle)
-                if cell is None:
-                    outside.append(run)
-                else:
-                    inside.setdefault(cell, []).append(run)
-        return inside, outside
-
-    def _parted(self, run: Run, edges: Sequence[float]) -> list[Run]:
-        """Return a text object in pieces where it passes an edge between two words."""
-        passed = [edge for edge in edges if run.left + 1 < edge < run.right - 1]
-        if not passed:
-            return [run]
-        starts, lefts = [run.start], [run.left]
-        for blank in _BLANKS.finditer(self.characters, run.start + 1, run.end - 1):
-            before, behind = self._around(blank.end())
-            if passed and before.right - 1 <= passed[0] <= behind.left + 1:
-                starts.append(blank.end())
-                lefts.append(behind.left)
-                passed = [edge for edge in passed if edge > behind.left + 1]
-        ends, rights = [*starts[1:], run.end], [*lefts[1:], run.right]
-        return [
-            Run(left, run.bottom, right, run.top, start, end)
-            for left, right, start, end in zip(lefts, rights, starts, ends, strict=True)
-        ]
-
-    def _ruled_rows(
-        self, grid: Grid, held: Mapping[Area, Sequence[tuple[Line, list[Run]]]]
-    ) -> list[Line]:
-        """Return the rows of a grid as lines: `Label: value | Label: value`; none for a frame."""
-        pieces = {cell: self._pieces_of(lines) for cell, lines in held.items()}
-        texts = {cell: " ".join(resolved(self._text(of)).split()) for cell, of in pieces.items()}
-        filled = [cell for cell in grid.cells if texts.get(cell)]
-        width, height = len(grid.columns) - 1, len(grid.rows) - 1
-        in_rows = [[cell for cell in filled if cell.row == row] for row in range(height)]
-        is_frame = any(len(text) > _LONGEST_RULED for text in texts.values())
-        if is_frame or sum(len(row) > 1 for row in in_rows) < _LEAST_RULED:
-            return []
-        fields: list[list[FormCell | None]] = [
-            [FormCell(texts[cell]) for cell in row] for row in in_rows if row
-        ]
-        of_form = width == _LABEL_AND_VALUE and is_form(fields)
-        heads, labels = (0, {}) if of_form else self._ruled_heads(in_rows, texts, width)
-        made: list[Line] = []
-        for row in range(height):
-            own = [cell for cell in filled if cell.row <= row < cell.end_row]
-            new = in_rows[row]
-            if not new:
-                continue
-            parts: list[Piece] = []
-            for cell in sorted(own, key=lambda one: one.column):
-                label = labels.get(cell.column, "") if row >= heads else ""
-                said = pieces[cell] if cell.row == row else [texts[cell]]
-                parts += [" | ", *([f"{label}: "] if label else []), *said]
-            runs = [run for cell in new for _, of in held[cell] for run in of]
-            line = _line(
-                [[run] for run in sorted(runs, key=lambda run: run.start)], is_broken=False
-            )
-            line.pieces, line.is_ruled = parts[1:], True
-            line.kind = "row" if len(own) > 1 else ""
-            if of_form and len(new) == _LABEL_AND_VALUE:
-                label = texts[new[0]].rstrip(":")
-                line.pieces, line.kind = [f"{label}: ", *pieces[new[1]]], "field"
-            made.append(line)
-        return made
-
-    def _pieces_of(self, lines: Sequence[tuple[Line, list[Run]]]) -> list[Piece]:
-        """Return what stands in a cell, its lines one after another, marks of powers kept."""
-        found: list[Piece] = []
-        for at, (line, runs) in enumerate(lines):
-            pending: list[Piece] = []
-            own: list[Piece] = []
-            for piece in line.pieces:
-                if isinstance(piece, str):
-                    pending.append(piece)
-                    continue
-                for run in runs:
-                    start, end = max(piece[0], run.start), min(piece[1], run.end)
-                    if start < end:
-                        own += [*pending, (start, end)]
-                        pending = []
-                pending = [] if not own else pending
-            own += [mark for mark in pending if mark == _CLOSE]
-            ends_line = bool(runs) and runs[-1].end == line.end
-            link = HYPHEN if line.is_broken and ends_line else " "
-            found += [*self._stripped(own), *([link] if at + 1 < len(lines) else [])]
-        return found
-
-    def _ruled_heads(
-        self, rows: Sequence[Sequence[Area]], texts: Mapping[Area, str], width: int
-    ) -> tuple[int, dict[int, str]]:
-        """Return how many rows are heads, and the label of each column.
-
-        Heads name every column but the first few, in words, as years or as ranges; a second row of
-        them stands under heads that reach over several columns.
-        """
-        first = next((at for at, row in enumerate(rows) if len(row) > 1), 0)
-        labels: dict[int, str] = {}
-        at = first
-        while at < len(rows) - 1 and at < first + _MOST_RULED_HEADS:
-            row = rows[at]
-            if not row or not all(_may_be_head(texts[cell]) for cell in row):
-                break
-            for cell in row:
-                for column in range(cell.column, cell.end_column):
-                    labels[column] = f"{labels.get(column, '')} {texts[cell]}".strip()
-            at += 1
-            if all(cell.end_column - cell.column == 1 for cell in row):
-                break
-        named = width - len(labels) <= _MOST_UNNAMED and len(set(labels.values())) == len(labels)
-        return (at, labels) if named and labels else (first, {})
-
-    # Labels and their values, side by side.
-
-    def _with_fields(self, lines: list[Line]) -> list[Line]:
-        """Return lines; those that have a label and its value apart are `Label: value`.
-
-        At least two such lines, next to each other or with one between them, have their labels and
-        their values one below the other, and half of the values have a figure.
-        """
-        fields = [self._field_of(line) for line in lines]
-        taken: set[int] = set()
-        for at, one in enumerate(fields):
-            group = [at] if one else []
-            for other in range(at + 1, len(lines)):
-                if not group or other - group[-1] > _FARTHEST_FIELD:
-                    break
-                first, then = fields[group[-1]], fields[other]
-                if first and then and _are_one_below_other(first, then):
-                    group.append(other)
-            values = [field.value for of in group if (field := fields[of])]
-            figured = sum(any(map(str.isdigit, self.characters[a:b])) for a, b in values)
-            if len(group) > 1 and 2 * figured >= len(group):
-                taken |= {*group}
-        made: list[Line] = []
-        for at, line in enumerate(lines):
-            field = fields[at]
-            if field is None or at not in taken:
-                made.append(line)
-                continue
-            before = [run for run in line.runs if run.end <= field.label[0]]
-            if before:
-                made.append(_line([[run] for run in before], is_broken=False))
-                self._arrange(made[-1])
-                made[-1].pieces = self._stripped(made[-1].pieces)
-            label = self.characters[slice(*field.label)].strip().rstrip(":")
-            line.kind, line.cells, line.extents = "field", [], []
-            line.pieces = [f"{label}: ", *self._stripped([field.value])]
-            made.append(line)
-        return made
-
-    def _field_of(self, line: Line) -> _Field | None:
-        """Return the last two parts of a line, if a wide gap parts them and they may be a field."""
-        runs = line.runs
-        if line.kind or len(runs) < _LABEL_AND_VALUE:
-            return None
-        gaps = [
-            at
-            for at in range(1, len(runs))
-            if runs[at].left - runs[at - 1].right > _FIELD_GAP * line.high
-        ]
-        if not gaps:
-            return None
-        begins, second = (gaps[-2] if len(gaps) > 1 else 0), gaps[-1]
-        label = runs[begins].start, runs[second - 1].end
-        value = runs[second].start, runs[-1].end
-        said, text = (self.characters[slice(*span)].strip() for span in (label, value))
-        is_label = (
-            len(said) <= _LONGEST_FIELD_LABEL and said[:1].isalpha() and said[-1:] not in ".;,"
-        )
-        is_abbreviated = said.endswith(".") and len(said.split()) <= _LABEL_AND_VALUE + 1
-        is_page = text.isdigit() and len(text) <= _LONGEST_PAGE_NUMBER
-        if not (is_label or is_abbreviated) or is_page or len(text) > _LONGEST_VALUE:
-            return None
-        return _Field(
-            label,
-            value,
-            runs[begins].left,
-            runs[second - 1].right,
-            runs[second].left,
-            runs[-1].right,
-        )
-
-    # Rows and columns.
-
-    def _with_wrapped(self, lines: list[Line]) -> list[Line]:
-        """Return lines; rows whose cells have several lines, drawn cell by cell, are one each."""
-        made: list[Line] = []
-        seeds = [at for at, line in enumerate(lines) if _is_seed(line)]
-        done = 0
-        while len(seeds) > 1:
-            count = 1
-            while count < len(seeds) and seeds[count] - seeds[count - 1] <= _MOST_CELL_LINES:
-                count += 1
-            start, end, seeds = seeds[0], seeds[count - 1] + 1, seeds[count:]
-            lefts = self._lefts(lines[start:end]) if count > 1 else []
-            if lefts:
-                while start > done and self._column(lines[start - 1], lefts) is not None:
-                    start -= 1
-                if start > done and self._is_head(lines[start - 1], lefts):
-                    start -= 1
-                while end < len(lines) and self._column(lines[end], lefts) is not None:
-                    end += 1
-            inner = lines[start:end]
-            if lefts and any(not line.cells for line in inner):
-                inner = self._rows_of(inner, lefts) or inner
-            made += lines[done:start] + inner
-            done = end
-        return made + lines[done:]
-
-    def _lefts(self, lines: Sequence[Line]) -> list[float]:
-        """Return where the columns of rows begin, and those of lines right of all cells."""
-        extents = [extent for line in lines if line.cells for extent in self._extents(line)]
-        reach = max(right for _, right in extents)
-        others = (line.box for line in lines if not line.cells)
-        extents += [(box.left, box.right) for box in others if box.left > reach]
-        columns: list[tuple[float, float]] = []
-        for left, right in sorted(extents):
-            if columns and left < columns[-1][1]:
-                columns[-1] = columns[-1][0], max(right, columns[-1][1])
-            else:
-                columns.append((left, right))
-        return [left for left, _ in columns] if len(columns) >= _LEAST_NUMBERS else []
-
-    def _column(self, line: Line, lefts: Sequence[float]) -> int | None:
-        """Return the column in which a line without cells, or a row, begins; None if in none."""
-        slack = 0.6 * line.high
-        at = bisect_right(lefts, line.box.left + slack) - 1
-        if at < 0 or (line.kind and not line.cells):
-            return None
-        if line.cells:
-            return at
-        ends = lefts[at + 1] if at + 1 < len(lefts) else lefts[at] + 2 * (lefts[at] - lefts[0])
-        is_aligned = abs(line.box.left - lefts[at]) < slack
-        return at if is_aligned and line.box.right < ends else None
-
-    def _is_head(self, line: Line, lefts: Sequence[float]) -> bool:
-        if not line.cells:
-            self._cut(line, {}, self._cell_starts(line))
-        if len(line.cells) < _LEAST_NUMBERS:
-            line.cells = []
-        return len(line.cells) == len(lefts)
-
-    def _rows_of(self, lines: Sequence[Line], lefts: Sequence[float]) -> list[Line] | None:
-        """Return the rows of a table; None if some line is in none of its columns.
-
-        Lines of a cell stand closer to each other than rows do; where they do not, as in tables of
-        TeX, nothing is joined in a column.
-        """
-        columns = [self._column(line, lefts) for line in lines]
-        bases = [self._metrics(line.start)[0] for line in lines]
-        places = list(zip(columns, bases, strict=True))
-        steps = [a[1] - b[1] for a, b in pairwise(places) if a[0] == b[0] and a[1] > b[1]]
-        if None in columns or not steps:
-            return None
-        near = 1.1 * min(steps) if max(steps) > 1.2 * min(steps) else 0.0
-        rows: list[list[Line]] = []
-        reach, base = 0, 0.0
-        for line, (column, baseline) in zip(lines, places, strict=True):
-            at = column or 0
-            box = _around([one.box for one in rows[-1]]) if rows else _NOWHERE
-            is_below = at == reach and 0 < base - baseline < near
-            is_beside = at > reach and line.box.top > box.bottom and line.box.bottom < box.top
-            is_second = rows and _is_seed(line) and any(map(_is_seed, rows[-1]))
-            if rows and (is_below or is_beside) and not is_second:
-                rows[-1].append(line)
-            else:
-                rows.append([line])
-            reach, base = at + max(len(line.cells) - 1, 0), baseline
-        return [row[0] if len(row) == 1 else self._row_of(row, lefts) for row in rows]
-
-    def _row_of(self, lines: Sequence[Line], lefts: Sequence[float]) -> Line:
-        cells: dict[int, list[Piece]] = {}
-        for line in lines:
-            extents = self._extents(line) if line.cells else [(line.box.left, 0.0)]
-            for (left, _), cell in zip(extents, line.cells or [line.pieces], strict=True):
-                at = bisect_right(lefts, left + 0.6 * line.high) - 1
-                held = cells.setdefault(at, [])
-                held += [" ", *self._stripped(cell)] if held else self._stripped(cell)
-            if line.is_broken:
-                held.append(HYPHEN)
-        row = _line([part for line in lines for part in line.parts], is_broken=False)
-        row.kind = "row"
-        row.cells = [cells[at] for at in sorted(cells)]
-        row.pieces = [piece for cell in row.cells for piece in (" ", *cell)][1:]
-        return row
-
-    def _with_labels(self, lines: list[Line]) -> list[Line]:
-        """Return lines; the cells of rows under heads that stand above them bear their labels."""
-        end = 0
-        table: Table | None = None
-        for is_row, run in groupby(enumerate(lines), _is_bare_row):
-            places, rows = zip(*run, strict=True)
-            if not is_row:
-                continue
-            at, last, end = places[0], end, places[-1] + 1
-            if self._has_years_for_heads(rows):
-                at, rows = at + 1, rows[1:]
-            found = self._table(lines[max(0, at - 2) : at], rows)
-            table = found or (table if at - last <= _FARTHEST_HEAD else None)
-            if table is not None:
-                for row in rows:
-                    self._label(row, table)
-        return lines
-
-    def _with_gaps(self, lines: list[Line]) -> list[Line]:
-        """Return lines; one next to a row is a row too if all of its cells stand in its columns.
-
-        A row with empty cells has too few figures to be told by them, but has some.
-        """
-        for at, line in enumerate(lines):
-            beside = (lines[near] for near in (at - 1, at + 1) if 0 <= near < len(lines))
-            row = next((one for one in beside if _is_seed(one) and not one.is_ruled), None)
-            if line.kind or not line.parts or row is None:
-                continue
-            columns, starts = self._extents(row), self._cell_starts(line)
-            held = line.pieces, line.cells, line.extents
-            self._cut(line, {}, starts)
-            places = [_over(extent, columns) for extent in self._extents(line)]
-            taken = {over[0] for over in places if len(over) == 1}
-            figures = [_NUMBER.match(self._text(cell).strip()) for cell in line.cells[1:]]
-            if any(figures) and len(taken) == len(places):
-                line.kind = "row"
-            else:
-                line.pieces, line.cells, line.extents = held
-        return lines
-
-    def _has_years_for_heads(self, rows: Sequence[Line]) -> bool:
-        """Return whether the first of several rows has years where the others have figures."""
-        texts = [[self._text(cell).strip() for cell in row.cells] for row in rows[:2]]
-        if len(texts) < 2 or len(texts[0]) < 2:
-            return False
-        years = [[_YEARS.match(text) is not None for text in row] for row in texts]
-        return all(years[0][1:]) and not years[0][0] and not all(years[1][1:])
-
-    def _table(self, above: Sequence[Line], rows: Sequence[Line]) -> Table | None:
-        """Return the columns of rows with what the lines above call them."""
-        extents = [self._extents(row) for row in rows]
-        count = Counter(map(len, extents)).most_common(1)[0][0]
-        whole = [extent for extent in extents if len(extent) == count]
-        if not above:
-            return None
-        sides = (zip(*column, strict=True) for column in zip(*whole, strict=True))
-        columns = [(min(lefts), max(rights)) for lefts, rights in sides]
-        if any(a[1] >= b[0] for a, b in pairwise(columns)):
-            return None
-        places, texts = self._heads(above[-1], columns)
-        is_alone = len(whole) < 2 and (count < _LEAST_NUMBERS or len(texts) != count)
-        if is_alone or any(len(over) != 1 for over in places):
-            return None
-        if len(texts) >= _LEAST_NUMBERS:
-            above[-1].kind = "row"
-        named = [over[0] for over in places]
-        labels = dict(zip(named, texts, strict=True))
-        if len(labels) < len(texts) or named != [*range(count - len(named), count)]:
-            return None
-        if len(set(texts)) < len(texts) or any(text.startswith("(") for text in texts):
-            twice = {text for text, times in Counter(texts).items() if times > 1}
-            self._add_uppers(above[0], columns, labels)
-            if len(set(labels.values())) < len(labels) or twice & set(labels.values()):
-                return None
-        if count - len(labels) > _MOST_UNNAMED or not all(map(_may_be_label, labels.values())):
-            return None
-        return Table(columns, labels)
-
-    def _add_uppers(
-        self, line: Line, columns: Sequence[tuple[float, float]], labels: dict[int, str]
-    ) -> None:
-        """Put the texts of a first row of heads before those of the second."""
-        places, texts = self._heads(line, columns)
-        covered = list(chain(*places))
-        if len(texts) > 1 and len(set(covered)) == len(covered):
-            for over, text in zip(places, texts, strict=True):
-                for place in over:
-                    labels[place] = f"{text} {labels.get(place, '')}".strip()
-
-    def _heads(
-        self, line: Line, columns: Sequence[tuple[float, float]]
-    ) -> tuple[list[list[int]], list[str]]:
-        """Return the columns that each cell of a line is above, and the cells' texts."""
-        if not line.cells:
-            self._cut(line, {}, self._cell_starts(line))
-        places = [_over(extent, columns) for extent in self._extents(line)]
-        is_joined = any(len(over) > 1 for over in places) and len(line.parts) == 1
-        if is_joined and (starts := self._word_groups(line, columns)):
-            self._cut(line, {}, starts)
-            places = [_over(extent, columns) for extent in self._extents(line)]
-        texts = [" ".join(resolved(self._text(cell)).split()) for cell in line.cells]
-        return places, texts
-
-    def _word_groups(self, line: Line, columns: Sequence[tuple[float, float]]) -> set[int]:
-        """Return where the words over another column begin; none where blanks do not tell."""
-        starts, inner, outer = set(), [0.0], []
-        last = 0
-        for blank in _BLANKS.finditer(self.characters, line.start + 1, line.end - 1):
-            left, right = self._around(blank.end())
-            gap = right.left - left.right
-            near = _nearest(right.left, right.right, columns)
-            if near > last and _nearest(left.left, left.right, columns) < near:
-                starts.add(blank.end())
-                outer.append(gap)
-                last = near
-            else:
-                inner.append(gap)
-        return starts if outer and min(outer) > 1.2 * max(inner) else set()
-
-    def _label(self, row: Line, table: Table) -> None:
-        places = [_over(extent, table.columns) for extent in self._extents(row)]
-        taken = [over[0] for over in places if len(over) == 1]
-        if len(set(taken)) < len(places):
-            return
-        pieces: list[Piece] = []
-        for place, cell in zip(taken, row.cells, strict=True):
-            label = [f"{table.labels[place]}: "] if place in table.labels else []
-            pieces += [" | ", *label, *self._stripped(cell)]
-        row.pieces = pieces[1:]
-
-    def _extents(self, line: Line) -> list[tuple[float, float]]:
-        if len(line.extents) != len(line.cells):
-            line.extents = [self._extent(cell) for cell in line.cells]
-        return line.extents
-
-    def _extent(self, cell: Sequence[Piece]) -> tuple[float, float]:
-        """Return where a cell begins and ends across the page."""
-        spans = [piece for piece in cell if not isinstance(piece, str)]
-        if not spans:
-            return 0.0, 0.0
-        start, end = spans[0][0], spans[-1][1]
-        while start < end - 1 and self.characters[start].isspace():
-            start += 1
-        while start < end - 1 and self.characters[end - 1].isspace():
-            end -= 1
-        first, last = self._boxes
-        pdfium.FPDFText_GetLooseCharBox(self._raw, start, first)
-        pdfium.FPDFText_GetLooseCharBox(self._raw, end - 1, last)
-        return first.left, last.right
-
-    def _stripped(self, cell: Sequence[Piece], of: str = " ") -> list[Piece]:
-        """Return a cell without the blanks around it, or what else is named."""
-        pieces = list(cell)
-        while pieces and not self._text(pieces[:1]).strip(of):
-            del pieces[0]
-        while pieces and not self._text(pieces[-1:]).strip(of):
-            del pieces[-1]
-        if pieces and not isinstance(first := pieces[0], str):
-            text = self._text([first])
-            pieces[0] = first[0] + len(text) - len(text.lstrip(of)), first[1]
-        if pieces and not isinstance(last := pieces[-1], str):
-            pieces[-1] = last[0], last[0] + len(self._text([last]).rstrip(of))
-        return pieces
-
     # Fields of forms, notes and comments.
 
     def _add_annotations(self, page: pypdfium2.PdfPage) -> None:
@@ -1005,7 +188,7 @@ class PageLayout:
             elif kind not in _NO_NOTES and not pdfium.FPDFAnnot_GetFlags(annotation) & _NOT_SHOWN:
                 note = " ".join(_string(pdfium.FPDFAnnot_GetStringValue, annotation, b"Contents"))
                 if note:
-                    self.lines.append(Line([], _NOWHERE, 0.0, kind="footnote", pieces=[note]))
+                    self.lines.append(Line([], NOWHERE, 0.0, kind="footnote", pieces=[note]))
             pdfium.FPDFPage_CloseAnnot(annotation)
 
     def _add_field(self, form: pdfium.FPDF_FORMHANDLE, field_: pdfium.FPDF_ANNOTATION) -> None:
@@ -1032,7 +215,7 @@ class PageLayout:
             or _string(pdfium.FPDFAnnot_GetFormFieldName, form, field_)
         )
         text = f"{label}: {value}" if label else value
-        self.lines.append(Line([], _NOWHERE, 0.0, kind="field", pieces=[text]))
+        self.lines.append(Line([], NOWHERE, 0.0, kind="field", pieces=[text]))
 
     def _label_of(self, place: Box, *, is_box: bool) -> Line | None:
         """Return the line that is the label of a field: before it, or behind a box to tick."""
@@ -1095,7 +278,33 @@ class PageLayout:
         text = self.characters[start : last.end].rstrip()
         is_broken = text.endswith("-") and text[-2:-1].isalpha()
         left[-1][-1] = last._replace(end=start + len(text) - is_broken)
-        return [_line(left, is_broken)], [_line(right, line.is_broken)]
+        return [line_of(left, is_broken)], [line_of(right, line.is_broken)]
+
+
+def heads_before(document: pypdfium2.PdfDocument, index: int) -> Heads | None:
+    """Return the heads of the table that ends the page before one.
+
+    A table over more than `_MOST_PAGES` pages is read from the last of them.
+    """
+    heads: Heads | None = None
+    first = index - 1
+    while first > max(0, index - _MOST_PAGES) and _laid_out(document, first).begins_with_row:
+        first -= 1
+    for at in range(first, index):
+        heads = _laid_out(document, at, heads).heads
+    return heads
+
+
+def _laid_out(
+    document: pypdfium2.PdfDocument, index: int, heads: Heads | None = None
+) -> PageLayout:
+    page = document[index]
+    textpage = page.get_textpage()
+    try:
+        return PageLayout(page, textpage, is_first=not index, heads=heads)
+    finally:
+        textpage.close()
+        page.close()
 
 
 def _gaps(line: Line) -> list[tuple[float, float]]:
@@ -1132,25 +341,6 @@ def _block(
     return (end if both >= max(_LEAST_LINES, 0.6 * (end - at)) else at), (left + right) / 2
 
 
-def _are_one_below_other(first: _Field, then: _Field) -> bool:
-    """Return whether labels begin or end at one place across the page, and values too."""
-
-    def near(one: float, other: float) -> bool:
-        return abs(one - other) < _ALIGNED
-
-    labels = near(first.left, then.left) or near(first.label_right, then.label_right)
-    values = near(first.value_left, then.value_left) or near(first.right, then.right)
-    return labels and values
-
-
-def _is_bare_row(place: tuple[int, Line]) -> bool:
-    return place[1].kind == "row" and not place[1].is_ruled
-
-
-def _is_seed(line: Line) -> bool:
-    return line.kind == "row" and len(line.cells) >= _LEAST_NUMBERS
-
-
 def _string(get: Callable[..., int], *of: object) -> list[str]:
     """Return the words of a string of PDFium, which are UTF-16."""
     size = get(*of, None, 0)
@@ -1159,49 +349,12 @@ def _string(get: Callable[..., int], *of: object) -> list[str]:
     return buffer.raw[: max(size - 2, 0)].decode("utf-16-le", "replace").split()
 
 
-def _over(extent: tuple[float, float], columns: Sequence[tuple[float, float]]) -> list[int]:
-    left, right = extent
-    return [at for at, column in enumerate(columns) if left < column[1] and right > column[0]]
-
-
-def _nearest(left: float, right: float, columns: Sequence[tuple[float, float]]) -> int:
-    """Return the column whose middle is nearest."""
-    middle = left + right
-    return min(range(len(columns)), key=lambda at: abs(sum(columns[at]) - middle))
-
-
-def _may_be_head(text: str) -> bool:
-    """Return whether a text may name a column: words, a year or a span of years."""
-    is_worded = any(map(str.isalpha, text)) and not _NUMBER.match(text)
-    return len(text) <= _LONGEST_HEAD and (is_worded or _YEARS.match(text) is not None)
-
-
-def _may_be_label(text: str) -> bool:
-    is_worded = any(map(str.isalpha, text)) and not _NUMBER.match(text)
-    return len(text) <= _LONGEST_LABEL and (is_worded or _YEARS.match(text) is not None)
-
-
-def _jumps(last: Run, run: Run) -> bool:
-    """Return whether the next text object of a line is not on it at all."""
-    high = max(last.top - last.bottom, run.top - run.bottom)
-    is_apart = run.top < last.bottom - 0.5 * high or run.bottom > last.top + 0.5 * high
-    return is_apart or run.right < last.left - high
-
-
-def _is_uneven(run: Run, tall: Sequence[Run], high: float) -> bool:
-    """Return whether a text object may be raised or lowered."""
-    return 0.2 * high < run.top - run.bottom < _SMALLER * high and any(
-        run.bottom > other.bottom + 0.3 * high or run.top < other.top - 0.33 * high
-        for other in tall
-    )
-
-
 def _whole_lines(lines: Iterator[Line]) -> Iterator[Line]:
     """Join lines that PDFium parts at a power or a cell of another height."""
     held: Line | None = None
     for line in lines:
         if held is not None and not held.is_broken and _goes_on(held, line):
-            held = _line(held.parts + line.parts, line.is_broken)
+            held = line_of(held.parts + line.parts, line.is_broken)
             continue
         if held is not None:
             yield held

@@ -17,6 +17,7 @@ _HEADING = "\ufde0"
 """A noncharacter in front of a heading, with its level behind it."""
 _OUTLINE = re.compile(r"\\outlinelevel([0-8])(?!\d) ?")
 _FONT = re.compile(r"\\f(\d{1,5})(?!\d)[^;]{0,300}?\\fcharset(\d{1,3})")
+_NOTE = "{\\footnote"
 _BRACE = re.compile(r"[{}]")
 _ROW = re.compile(r"\\(?:nest)?row(?![a-z])")
 _PARAGRAPH = re.compile(r"\\(?:par|line)(?![a-z])")
@@ -25,12 +26,7 @@ _STRUCK = re.compile(r"\{[^{}]*\\striked?1?(?![a-z0-9])[^{}]*\}")
 _SHIFTED = re.compile(r"\{([^{}]*)\\(super|sub)(?![a-z0-9]) ?([^{}\\]*)\}")
 _ABOUT = re.compile(r"\{\\(title|author)\b ?([^{}]{0,1000})\}")
 _YEAR = re.compile(r"\{\\creatim\\yr(\d{4})")
-_UNREAD = (
-    ("\\pict", "pictures"),
-    ("\\footnote", "footnotes"),
-    ("\\annotation", "comments"),
-    ("\\objdata", "embedded objects"),
-)
+_UNREAD = (("\\pict", "pictures"), ("\\annotation", "comments"), ("\\objdata", "embedded objects"))
 
 
 def parse_rtf(content: bytes, filename: str, *_: object) -> ParsedDocument:
@@ -39,7 +35,7 @@ def parse_rtf(content: bytes, filename: str, *_: object) -> ParsedDocument:
     source = _HIDDEN.sub("", whole)
     hidden = len(whole) - len(source)
     source, struck = _STRUCK.subn("", source)
-    source = _SHIFTED.sub(_shifted, source)
+    source = _with_notes(_SHIFTED.sub(_shifted, source))
     about = dict(_ABOUT.findall(source))
     try:
         text = rtf_to_text(_prepared(source), errors="replace")
@@ -72,6 +68,27 @@ def parse_rtf(content: bytes, filename: str, *_: object) -> ParsedDocument:
 def _shifted(found: re.Match[str]) -> str:
     mark = raised if found[2] == "super" else lowered
     return f"{{{found[1]} {mark(found[3])}}}" if found[1] else mark(found[3])
+
+
+def _with_notes(source: str) -> str:
+    """Return the source with its footnotes as paragraphs behind everything else."""
+    parts: list[str] = []
+    notes: list[str] = []
+    at = 0
+    while (start := source.find(_NOTE, at)) >= 0:
+        depth, end = 0, len(source)
+        for brace in _BRACE.finditer(source, start):
+            depth += 1 if brace[0] == "{" else -1
+            if not depth:
+                end = brace.end()
+                break
+        parts.append(source[at:start])
+        notes.append(f"{{{source[start + len(_NOTE) : end]}")
+        at = end
+    if not notes:
+        return source
+    body, last, rest = "".join([*parts, source[at:]]).rpartition("}")
+    return "\\par\\pard ".join([body, *notes]) + last + rest
 
 
 def _prepared(source: str) -> str:

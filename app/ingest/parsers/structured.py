@@ -300,8 +300,8 @@ def _written(
 def parse_json(content: bytes, filename: str, *_: object) -> ParsedDocument:
     """Return the values of JSON, or of several behind one another; of Zotero's items the text.
 
-    Comments and commas too many are passed over, with a warning; what is no JSON all the same is
-    read as text, with a warning.
+    Comments are read and commas too many passed over, with a warning; what is no JSON all the same
+    is read as text, with a warning.
 
     Raises:
         UnsupportedType: The bytes are not text.
@@ -352,15 +352,18 @@ _DECODER = json.JSONDecoder(
 )
 _BETWEEN_VALUES = re.compile(r"[\s,;\x1e]*")
 """RFC 7464 has a record separator."""
-_NOT_JSON = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_NOT_JSON = re.compile(
+    r'(?P<text>"(?:[^"\\\n]|\\.)*")|//(?P<line>[^\n]*)|/\*(?P<block>.*?)\*/|(?P<open>[{[])'
+    r"|(?P<close>[]}])|(?P<comma>,)|(?P<other>[^\s,{}\[\]\"/]+|/)",
+    re.DOTALL,
+)
 _SPARE_COMMA = re.compile(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])')
 
 
 def _bent(source: str, more: Counter[str]) -> list[Node] | None:
     """Return what holds of JSON that bends the rules; None where it is hardly any."""
     try:
-        plain = _NOT_JSON.sub(lambda found: found[1] or " ", source)
-        return _values(_SPARE_COMMA.sub(lambda found: found[1] or "", plain))
+        return _values(_SPARE_COMMA.sub(lambda found: found[1] or "", _with_comments(source)))
     except (ValueError, RecursionError):
         pass
     lines = [line for line in source.splitlines() if line.strip()]
@@ -371,6 +374,36 @@ def _bent(source: str, more: Counter[str]) -> list[Node] | None:
         except (ValueError, RecursionError):
             more["lines that are no JSON"] += 1
     return [records] if len(lines) > 1 and len(records) * 2 > len(lines) else None
+
+
+def _with_comments(source: str) -> str:
+    """Return JSON whose comments in objects are members `#`; others give way to a blank."""
+    opened: list[str] = []
+    last = ""
+
+    def member(found: re.Match[str]) -> str:
+        nonlocal last
+        said = found["line"] or found["block"]
+        if said is None and found.lastgroup in ("line", "block"):
+            return " "
+        if said is not None:
+            comment = f'"#": {json.dumps(" ".join(said.split(" ")).strip(), ensure_ascii=False)}'
+            in_object = opened[-1:] == ["{"] and said.strip()
+            if in_object and last in ("open", "comma"):
+                last = "comma"
+                return f"{comment},"
+            ends_value = (
+                last in ("text", "close", "other") and source[: found.start()].strip()[-1:] != ":"
+            )
+            return f", {comment}" if in_object and ends_value else " "
+        last = found.lastgroup or ""
+        if last == "open":
+            opened.append(found[0])
+        elif last == "close" and opened:
+            opened.pop()
+        return found[0]
+
+    return _NOT_JSON.sub(member, source)
 
 
 def _values(source: str) -> list[Node]:

@@ -39,7 +39,12 @@ def _handbook() -> Passage:
         ),
         ("When was the policy manual published?", FactWish("date", "policy manual")),
         ("Which release of the policy manual is this?", FactWish("version", "policy manual")),
+        ("To whom was the mail addressed?", FactWish("recipient", "mail")),
+        ("Who received the letter about eels?", FactWish("recipient", "letter about eels")),
+        ("When was the message sent?", FactWish("date", "message")),
         ("When was the mill built?", None),
+        ("When was the parcel sent?", None),
+        ("Who received the prize?", None),
         ("Who wrote to the owners?", None),
     ],
 )
@@ -135,3 +140,20 @@ def test_documents_are_listed_each_with_its_own_words() -> None:
     one = both.ask(papers("Which documents are about the tide tables?"))
     assert one.text.startswith("1 document that a search for \u201cthe tide tables\u201d finds:")
     assert "handbook" not in one.text
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("To whom is the mail addressed?", 'To: "Vik, Ola" <ola@x.example> [1].'),
+        ("When was the mail sent?", "Date: Tue, 3 Jun 2025 09:12:00 +0200 [1]."),
+    ],
+)
+def test_the_head_of_a_mail_tells_to_whom_and_when(question: str, said: str) -> None:
+    head = 'From: "Moe, Siv" <siv@x.example>\nTo: "Vik, Ola" <ola@x.example>\n'
+    text = f"{head}Date: Tue, 3 Jun 2025 09:12:00 +0200\n\nWe pay 31,500 for the crane."
+    made = passage(text, key="mail")
+    document = replace(made.document, library=Library.PAPERS, title="Price of the crane", year=2025)
+    mail = Passage(replace(made.chunk, library=Library.PAPERS), document)
+    answer = Bench(passages=[mail]).ask(papers(question))
+    assert (answer.status, answer.text) == ("answered", said)

@@ -214,3 +214,14 @@ def test_a_run_of_titles_is_no_row_of_a_comparison() -> None:
     passages = [passage(titles, key="list"), COFFEE]
     answer = Bench(passages=passages).ask(papers("Compare tea and coffee", mode="compare"))
     assert "| tea | not found | |" in checked(answer).text
+
+
+def test_of_versions_the_newest_leads_and_the_other_is_named() -> None:
+    old = passage("Valid from 2021. Each member pays a fee of 140 euros.", key="old", title="Fees")
+    new = passage("Valid from 2024. Each member pays a fee of 165 euros.", key="new", title="Fees")
+    answer = Bench(passages=[old, new]).ask(papers("What fee does each member pay?"))
+    said = [sentence.text for sentence in checked(answer).sentences]
+    assert [text.partition(" [")[0] for text in said] == [
+        "Each member pays a fee of 165 euros", "Each member pays a fee of 140 euros",
+    ]  # fmt: skip
+    assert "\n\n2021: Each member" in answer.text

@@ -299,21 +299,34 @@ MONTHS = (
     "Month: January | Tonnes: 10\nMonth: February | Tonnes: 12\nMonth: March | Tonnes: 8\n"
     "Month: Q1 | Tonnes: 30\nMonth: April | Tonnes: 9"
 )
+RIDES = "Trip: Senn | Time: 1:30\nTrip: Lund | Time: 2:45"
+BUDGET = "Work: Quay | Budget: 500 | Spent: 650\nWork: Shed | Budget: 100 | Spent: 80"
 QUARTERS = "Part: Q1 | Tonnes: 30\nPart: Q2 | Tonnes: 40"
 
 
 @pytest.mark.parametrize(
     ("question", "text", "result"),
     [
-        ("What is the total mass of salt?", FREIGHT, None),  # kg and t
-        ("Which ship has the largest mass?", FREIGHT, None),
+        ("What is the total mass of salt?", FREIGHT, "3,150 kg"),  # of kg and t
+        ("Which ship has the largest mass?", FREIGHT, "Hilda"),
+        ("What is the total mass of salt?", FREIGHT.replace("2 t", "2 sacks"), None),
         ("What is the average price?", PRICES, "50"),  # a dash is no price of 0
         ("Which boat has the lowest price?", PRICES, "Runa"),
-        ("What is the sum of the visitors?", VISITS, "4,200"),
+        ("What is the sum of the visitors?", VISITS, "4.200"),
+        ("Wie viele Visitors gab es insgesamt?", VISITS, "4.200"),
+        ("What is the average of the visitors?", VISITS, "1.400"),
         ("Which hall has the most visitors?", VISITS, "East"),
-        ("What is the sum of the amounts?", MONEY, "2,075.75"),
+        ("What is the sum of the amounts?", MONEY, "2.075,75"),
         ("What is the sum of the tonnes?", MONTHS, "39"),  # a quarter is the sum of its months
         ("What is the sum of the tonnes?", QUARTERS, "70"),
+        ("What is the sum of tonnes from February to April?", MONTHS, "29"),
+        ("What is the sum of tonnes from February to May?", MONTHS, None),
+        ("What is the total time?", RIDES, "4 h 15 min"),
+        ("What is the average time?", RIDES, "2 h 8 min"),
+        ("Which trip has the largest time?", RIDES, None),
+        ("By how much did the quay exceed the budget?", BUDGET, "150"),
+        ("By how much did the shed exceed the budget?", BUDGET, "-20"),
+        ("By how much did the wall exceed the budget?", BUDGET, None),
     ],
 )
 def test_figures_are_taken_together_only_where_that_is_safe(
@@ -333,3 +346,13 @@ def test_a_record_of_two_sheets_counts_once_and_not_at_all_where_they_differ() -
         *evidence("Crew: Hilda | Cups: 0", section="Old", start=100),
     ]
     assert calculate("What is the sum of the cups?", lines_of(other)) is None
+
+
+def test_a_record_of_two_titled_tables_counts_once_and_not_at_all_where_they_differ() -> None:
+    text = (
+        "Cups\n\nCrew | Cups\nCrew: Runa | Cups: 2\nCrew: Hilda | Cups: 13\n\nCups since 1990\n\n"
+        "Crew | Cups\nCrew: Runa | Cups: 2\nCrew: Hilda | Cups: {}"
+    )
+    same = calculate("What is the sum of the cups?", lines_of(evidence(text.format(13))))
+    assert (same and same.result) == "15"
+    assert calculate("What is the sum of the cups?", lines_of(evidence(text.format(0)))) is None

@@ -215,3 +215,46 @@ def test_a_line_that_is_nothing_but_a_mark_of_the_source_is_no_candidate() -> No
         "The bridge was built in 1890 by two brothers.",
         "It carries trains and people.",
     ]
+
+
+RAIN = """Station: Place 33 | Rain March (mm): 63 | Rain April (mm): 126
+Station: Place 63 | Rain March (mm): 93
+Station: Place 64 | Rain March (mm): 94 | Rain April (mm): 188"""
+
+
+def test_a_row_is_of_the_thing_that_is_named_and_no_answer_without_the_asked_cell() -> None:
+    select = ExtractiveGenerator().select
+    asked = select("How much rain had Place 64 in April?", evidence(RAIN)).chosen
+    assert [one.text for one in asked] == RAIN.splitlines()[2:]
+    assert select("How much rain had Place 63 in April?", evidence(RAIN)).chosen == ()
+    assert select("How much rain had Place 63 in March?", evidence(RAIN)).chosen
+    other = select("Which rain in March was more than that of Place 63?", evidence(RAIN)).chosen
+    assert len(other) != 1 or "Place 63" not in other[0].text
+
+
+def test_settings_and_fields_are_found_by_their_labels_and_short_forms() -> None:
+    text = "# Feed\nFEED_HOST=feed.example\nRETRY_MAX=5\nfeed.wait = 3 s"
+    assert [one.text for one in candidates(evidence(text))][-3:] == text.splitlines()[1:]
+    invoice = "Invoice no.: R-17\nCustomer no.: K-4\nmax_load: 3 t\nNet: 152.00"
+    chosen = ExtractiveGenerator().select("What is the invoice number?", evidence(invoice)).chosen
+    assert [one.text for one in chosen] == ["Invoice no.: R-17"]
+    assert "maximum" in " ".join(one.spelt for one in candidates(evidence(invoice)))
+
+
+def test_a_box_before_an_entry_says_whether_it_is_done() -> None:
+    boxes = candidates(evidence("- \u2612 Mend the mast\n- \u2610 Order paint for the hull"))
+    assert [one.above for one in boxes] == ["task done:", "open task, still to do:"]
+
+
+def test_lines_of_a_log_or_chat_are_units_and_the_next_one_answers_a_question() -> None:
+    log = (
+        "2025-02-01 08:00:12 INFO door north opened by card 4471\n2025-02-01 08:05 door shut\n"
+        "[2025-02-01T09:14:55] ERROR the reader of the western gate lost its link (code R7)"
+    )
+    assert [one.text for one in candidates(evidence(log))] == log.splitlines()
+    chat = "[12:01] Ada: when does it go?\n[12:02] Bo: at quarter past\n[12:03] Ada: thanks"
+    said = candidates(evidence(chat))
+    assert [(one.text[-7:], bool(one.above)) for one in said] == [
+        ("er past", True),
+        (" thanks", False),
+    ]

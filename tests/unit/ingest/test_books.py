@@ -69,11 +69,11 @@ def test_rich_text_has_its_code_pages_headings_and_tables() -> None:
     parsed = read(RTF, "rules.rtf")
     assert parsed.text == (
         "Depths\n\nThe quay of Москва is deep: žlutý kůň. See the map.\n\n"
-        "Pier | Depth\nPier: East | Depth: 4 m low\n\nLast line."
+        "Pier | Depth\nPier: East | Depth: 4 m low\n\nLast line.\n\na note"
     )
     assert titles(parsed) == [(1, "Depths")]
     assert (parsed.title, parsed.authors, parsed.year) == ("Harbour rules", ("Dora Pell",), 2019)
-    assert parsed.warnings == ("pictures and footnotes are not read",)
+    assert parsed.warnings == ("pictures are not read",)
     assert parsed.stripped_characters == len(r"{\v secret words}")
     assert read(RTF, "rules.doc").text == parsed.text
     assert read(b"About `{\\rtf1 x}` and more.", "notes.md").media_type == "text/markdown"

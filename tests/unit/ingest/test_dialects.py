@@ -188,6 +188,13 @@ def test_rich_text_keeps_powers_and_leaves_out_what_is_struck() -> None:
     assert parsed.warnings == ("struck-through text is left out",)
 
 
+def test_the_footnotes_of_rich_text_stand_behind_it() -> None:
+    note = r"{\super\chftn{\footnote\pard\plain {\super\chftn} Checked by {\b Siv Moe}.}}"
+    parsed = _read(rf"{{\rtf1\ansi The weir{note} holds.\par The end.}}", "weir.rtf")
+    assert parsed.text.split("\n\n") == ["The weir holds.", "The end.", "Checked by Siv Moe."]
+    assert parsed.warnings == ()
+
+
 def test_what_a_picture_shows_and_a_short_name_means() -> None:
     page = (
         '<figure><img alt="Two dark loaves"><figcaption>Rye bread</figcaption></figure>'

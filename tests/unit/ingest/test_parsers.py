@@ -48,16 +48,16 @@ def test_pdf_keeps_every_character_that_pdfium_gives() -> None:
     raw = [
         "Alpha be\x02ta gam\x02ma\r\nState-of-the\x02art self\x02made PaSa\x02GPT\x024\r\nglyph"
         " \x03 and \x02 alone",
-        "A self-made page, a well\x02known one, no self\x02ish one",
+        "A self-made page, a well\x02known one, no self\x02ish one, twenty\x02five or fif\x02teen",
     ]
     parsed = assemble_pages(raw, {})
     assert parsed.text == (
         "Alpha beta gamma\nState-of-the-art self-made PaSa-GPT-4 glyph \ufffd and \ufffd alone\nA"
-        " self-made page, a well-known one, no selfish one"
+        " self-made page, a well-known one, no selfish one, twenty-five or fifteen"
     )
     assert [parsed.text[p.start : p.end].split("\n")[0] for p in parsed.pages] == [
         "Alpha beta gamma",
-        "A self-made page, a well-known one, no selfish one",
+        "A self-made page, a well-known one, no selfish one, twenty-five or fifteen",
     ]
 
 
@@ -213,6 +213,20 @@ def test_html_hidden_by_style_is_dropped_and_counted(style: str) -> None:
         f'<html><p>Seen</p><p style="color:red; {style}">un seen</p></html>'.encode(), "x.html"
     )
     assert (parsed.text, parsed.stripped_characters) == ("Seen", 6)
+
+
+def test_html_hidden_by_the_style_sheet_of_the_page_is_dropped_unless_something_may_show_it() -> (
+    None
+):
+    style = (
+        "<style>/* .z {display:none} */ @media print {.seen{color:red} .a{display:none}}"
+        " .b, #c {display: none} .d {display:none} .d.on {display:block}</style>"
+    )
+    body = "<p class=a>A</p><p class=b>B</p><p id=c>C</p><p class=d>D</p><p class=z>Z</p>"
+    parsed = PARSER.parse(f"<html>{style}{body}</html>".encode(), "x.html")
+    assert (parsed.text.split(), parsed.stripped_characters) == (["A", "D", "Z"], 2)
+    scripted = PARSER.parse(f"<html>{style}<script>x()</script>{body}</html>".encode(), "x.html")
+    assert scripted.text.split() == ["A", "B", "C", "D", "Z"]
 
 
 def test_html_layout_tables_are_read_as_blocks() -> None:

@@ -11,7 +11,7 @@ import pypdfium2.raw as pdfium
 import pytest
 from reportlab.lib.styles import getSampleStyleSheet
 from reportlab.pdfgen.canvas import Canvas
-from reportlab.platypus import Paragraph, SimpleDocTemplate, Table
+from reportlab.platypus import PageBreak, Paragraph, SimpleDocTemplate, Table
 
 from app.core.types import PageText, ParsedDocument
 from app.ingest.names import IngestOptions
@@ -369,3 +369,66 @@ def test_names_side_by_side_are_no_labels() -> None:
         for left, text in zip((50.0, 250.0), row, strict=True)
     ]
     assert ":" not in parsed(page).text
+
+
+def pages_of(rows: Sequence[Sequence[str]], *style: tuple[object, ...], text: str = "") -> str:
+    """Return the text of a table that is longer than a page, its head on the first one only."""
+    buffer = io.BytesIO()
+    before = [Paragraph(text, getSampleStyleSheet()["Normal"])] if text else []
+    SimpleDocTemplate(buffer, invariant=1).build([*before, Table(rows, style=[*style])])
+    found = parse_pdf(buffer.getvalue(), "long.pdf", IngestOptions())
+    assert len(found.pages) > 1
+    last = found.pages[-1]
+    place = found.text.index(rows[-1][0].split()[0], last.start)
+    place = found.text.rindex(rows[-1][1], place)
+    pages = [
+        PageText(last.number, found.text[last.start :], place - last.start, place - last.start + 2)
+    ]
+    (boxes,) = find_boxes(buffer.getvalue(), pages)
+    assert len(boxes.rects) == 1, "the place of a cell on the last page is known"
+    return found.text
+
+
+SHIPS = [["Ship", "Crew", "Draught"], *([f"Ship {n}", f"{n + 10}", f"{n}.5"] for n in range(90))]
+OWNERS = [["Mill", "Owner", "Power"], *([f"Mill {n}", f"Aas {n}", "wind"] for n in range(90))]
+GRID = ("GRID", (0, 0), (-1, -1), 0.5, "black")
+
+
+def test_a_table_keeps_its_heads_on_the_next_pages() -> None:
+    for style in ((), (GRID,)):
+        lines = pages_of(SHIPS, *style, text="Ships of the harbour.").splitlines()
+        assert lines[2:] == [f"Ship: Ship {n} | Crew: {n + 10} | Draught: {n}.5" for n in range(90)]
+        lines = pages_of(OWNERS, *style).splitlines()
+        assert lines[1:] == [f"Mill: Mill {n} | Owner: Aas {n} | Power: wind" for n in range(90)]
+
+
+def test_the_next_table_has_its_own_heads() -> None:
+    second = [["Place", "Rain"], *([f"Place {n}", str(n)] for n in range(5))]
+    buffer = io.BytesIO()
+    tables = [Table(SHIPS[:36], style=[GRID]), PageBreak(), Table(second, style=[GRID])]
+    SimpleDocTemplate(buffer, invariant=1).build(tables)
+    found = parse_pdf(buffer.getvalue(), "two.pdf", IngestOptions())
+    assert found.text.endswith("Place: Place 4 | Rain: 4")
+
+
+def test_a_head_of_several_lines_is_one() -> None:
+    head = ["Station", "Rain in\nMarch\n(mm)", "Days with\nsnow"]
+    rows = [["Lund", "31", "2"], ["Senn", "44", "1"], ["Korvik", "112", "0"]]
+    buffer = io.BytesIO()
+    SimpleDocTemplate(buffer, invariant=1).build([Table([head, *rows])])
+    lines = parse_pdf(buffer.getvalue(), "rain.pdf", IngestOptions()).text.splitlines()
+    assert lines[1] == "Station: Lund | Rain in March (mm): 31 | Days with snow: 2"
+    above = [(190.0, 612.0, 10.0, "Crew in"), *table([["Ship", "Length", "summer"], *SHIPS[1:4]])]
+    assert parsed(above).text.endswith("Ship: Ship 2 | Length: 12 | Crew in summer: 2.5")
+
+
+def test_words_in_columns_are_rows_where_they_begin_one_below_the_other() -> None:
+    staff = [["Name", "Task", "Phone"], ["Ida Dahl", "warden", "4410"], ["Per Holm", "cook", ""]]
+    staff += [["Siv Moe", "clerk", "4416"], ["Bo Lind", "diver", "4420"], ["Una Berg", "pilot", ""]]
+    lines = parsed(table(staff)).text.splitlines()
+    assert lines[2:4] == [
+        "Name: Per Holm | Task: cook",
+        "Name: Siv Moe | Task: clerk | Phone: 4416",
+    ]
+    lower = [[f"x{n}", f"n by {n}", f"column of row {n}"] for n in "abcde"]
+    assert parsed(table(lower)).text.splitlines()[2] == "xc n by c column of row c", "no head"

@@ -76,6 +76,29 @@ def test_json_lines_are_records_and_broken_lines_are_named() -> None:
     assert parsed.warnings == ("not read: lines that are no JSON",)
 
 
+def test_comments_in_settings_are_read_where_they_stand() -> None:
+    source = """// of the pump
+    {
+      // opened by the keeper
+      "port": 4710, /* not 4711 */
+      "address": "http://x.example", // no comment in a text
+      "steps": [1, 2, // two
+                3],
+      "last": true // the end
+    }"""
+    parsed = read(source, "pump.json")
+    assert parsed.text.split("\n\n") == [
+        "opened by the keeper",
+        "port: 4710",
+        "not 4711",
+        "address: http://x.example",
+        "no comment in a text",
+        "steps: 1, 2, 3\nlast: true",
+        "the end",
+    ]
+    assert "no valid JSON" in parsed.warnings[0]
+
+
 def test_long_lists_of_numbers_are_named_not_read() -> None:
     parsed = read(json.dumps({"name": "x", "vector": list(range(500))}), "a.json")
     assert parsed.text == "name: x"

@@ -1,0 +1,122 @@
+"""Tell which of several statements of one thing is the newest that is valid.
+
+Two statements are versions of one thing where they say the same with other figures: in two
+documents, under two headings, or with their own years. When a version is valid from, the statement
+itself says, or the heading above it, a label in the opening of its document ("Valid from 1 May
+2024", the date of a mail), the document's title and file name, or its own metadata.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from app.core.dates import LAST_DAY, dates_in
+from app.core.languages import LANGUAGES
+from app.core.types import Document
+from app.generation.candidates import Candidate
+from app.generation.choosing import years_in
+from app.generation.reading import content_tokens
+
+_MOST = 4
+"""Versions that an answer shows."""
+_OPENING = 1_000
+"""Characters of a document in which it says from when on it is valid."""
+_BEHIND = 40
+"""Characters behind a label in which its date stands."""
+_FEWEST = 2
+"""Words that versions share."""
+_LABELS = "|".join(one.dated for one in LANGUAGES.values() if one.dated)
+_DATED = re.compile(
+    rf"(?:\A|[\n.;(])[ \t>*_#-]*(?:{_LABELS})"
+    r"\b[ \t]*:?[ \t]*(?P<date>[^\n]*)",
+    re.IGNORECASE,
+)
+_FILE_DATE = re.compile(r"(?<!\d)((?:19|20)\d\d)[-_.]?(0[1-9]|1[0-2])[-_.]?([0-2]\d|3[01])(?!\d)")
+_ASKS_WHEN = re.compile(
+    r"\b(?:earlier|previous(?:ly)?|former(?:ly)?|before|until|used to|old|history|changed?"
+    r"|were|did)\b|\swas\b",
+    re.IGNORECASE,
+)
+"""The past is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A statement, and from when on it is valid: YYYYMMDD, YYYY0000 where only a year is known."""
+
+    said: Candidate
+    since: int
+
+    @property
+    def shown(self) -> str:
+        """The date as a document writes it: a year, or YYYY-MM-DD."""
+        year, day = divmod(self.since, 10_000)
+        return f"{year}-{day // 100:02}-{day % 100:02}" if day else str(year)
+
+
+def same_with_other_figures(lead: Candidate, ranked: Sequence[Candidate]) -> list[Candidate]:
+    """Return the statement that leads and those that say the same with other figures."""
+    words, figures = _words_and_figures(lead)
+    found = [lead]
+    if len(words) < _FEWEST or not figures:
+        return found
+    for other in ranked:
+        own_words, own_figures = _words_and_figures(other)
+        is_new = all(own_figures != _words_and_figures(one)[1] for one in found)
+        apart = other.item.hit.passage.document != lead.item.hit.passage.document
+        apart = apart or other.above != lead.above or bool(years_in(other.text))
+        if own_words == words and own_figures and is_new and apart:
+            found.append(other)
+    return found[:_MOST]
+
+
+def _words_and_figures(one: Candidate) -> tuple[frozenset[str], frozenset[str]]:
+    years = years_in(one.text)
+    tokens = {token for token in content_tokens(one.text) if token not in years}
+    figures = frozenset(token for token in tokens if any(map(str.isdigit, token)))
+    return frozenset(tokens - figures), figures
+
+
+def versions(
+    question: str, said: Sequence[Candidate], openings: Mapping[Document, str], today: int
+) -> list[Version]:
+    """Return versions, the newest that is valid first; none where that cannot be told.
+
+    Args:
+        question: One that asks for the past, or for a year, is not about the newest.
+        said: What `same_with_other_figures` returned.
+        openings: How the documents begin.
+        today: YYYYMMDD; what is valid only later comes last.
+    """
+    if len(said) < 2 or years_in(question) or _ASKS_WHEN.search(question):
+        return []
+    found = [
+        Version(one, since)
+        for one in said
+        if (since := _since(one, openings.get(one.item.hit.passage.document, "")))
+    ]
+    if len(found) < len(said) or len({one.since for one in found}) < len(found):
+        return []
+    return sorted(found, key=lambda one: (one.since > today, -one.since))
+
+
+def _since(one: Candidate, opening: str) -> int:
+    """Return from when on a statement is valid; 0 where nothing tells."""
+    document = one.item.hit.passage.document
+    labelled = (match["date"][:_BEHIND] for match in _DATED.finditer(opening[:_OPENING]))
+    own = [value for value in document.metadata.values() if isinstance(value, str)]
+    for text in (one.text, one.above, *labelled, document.title, document.filename, *own):
+        if date := _date_of(text):
+            return date
+    return document.year * 10_000 if document.year else 0
+
+
+def _date_of(text: str) -> int:
+    """Return the latest date of a text, else its latest year; 0 without one."""
+    spaced = _FILE_DATE.sub(r" \1-\2-\3 ", text)
+    _, dates = dates_in(spaced)
+    whole = [date for date in dates if date > LAST_DAY]
+    years = [int(year) * 10_000 for year in years_in(spaced.replace("_", " ").replace("-", " "))]
+    return max(whole, default=max(years, default=0))

@@ -1,0 +1,722 @@
+"""Find the tables of a PDF's page: ruled ones, labels beside values, rows under heads.
+
+A table that ends a page hands its heads to the next page.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import chain, groupby, pairwise
+
+import pypdfium2
+
+from app.ingest.parsers.blocks import Cell as FormCell
+from app.ingest.parsers.blocks import resolved
+from app.ingest.parsers.pdf_grids import Area, Grid
+from app.ingest.parsers.pdf_lines import (
+    ALIGNED,
+    BLANKS,
+    CELL_GAP,
+    CLOSE,
+    DIGITS,
+    HYPHEN,
+    LEAST_NUMBERS,
+    NOWHERE,
+    NUMBER,
+    Field,
+    Heads,
+    Line,
+    PageLines,
+    Piece,
+    Run,
+    Table,
+    are_aligned,
+    begin_or_end,
+    box_around,
+    line_of,
+)
+from app.ingest.parsers.tables import is_form
+
+_LONGEST_LABEL = 40
+_MOST_CELL_LINES = 12
+"""From one row to the next, where cells have several lines."""
+_YEARS = re.compile(r"(?:1[5-9]|20)\d\d(?:\s?[/\u2013-]\s?(?:(?:1[5-9]|20)?\d\d))?\Z")
+_LONGEST_HEAD = 80
+_LABEL_AND_VALUE = 2
+"""Columns of a form."""
+_FIELD_GAP = 1.5
+"""Heights of a line between a label and its value."""
+_FARTHEST_FIELD = 2
+"""Lines from one field to the next."""
+_LONGEST_FIELD_LABEL, _LONGEST_VALUE, _LONGEST_PAGE_NUMBER = 25, 60, 3
+"""Characters; a shorter number behind words is that of a page."""
+_LONGEST_RULED = 1_200
+"""Characters of a cell; what holds more is the frame of a page."""
+_LEAST_RULED = 2
+"""Rows of several cells, the head among them."""
+_MOST_RULED_HEADS = 3
+_MOST_UNNAMED = 2
+"""Columns before the first that has a name."""
+FARTHEST_HEAD = 3
+"""Lines between two parts of a table under the same heads."""
+_MOST_HEAD_LINES = 4
+_LEADING = 0.8
+"""Heights of a line between two lines of one cell."""
+_LEAST_WORDED = 4
+"""Whole rows of words, the head among them."""
+
+
+class PageTables(PageLines):
+    """Finds the rows of tables among the lines of a page, and what names their cells."""
+
+    def __init__(
+        self, page: pypdfium2.PdfPage, textpage: pypdfium2.PdfTextPage, heads: Heads | None = None
+    ) -> None:
+        super().__init__(page, textpage)
+        self._above, self._ends_with = heads, list[tuple[Line, Heads]]()
+
+    # Ruled tables.
+
+    def _with_grids(self, lines: list[Line], grids: Sequence[Grid]) -> list[Line]:
+        """Return lines; those inside a grid give way to its rows, with the labels of its head."""
+        for grid in grids:
+            held: dict[Area, list[tuple[Line, list[Run]]]] = {}
+            kept: list[Line] = []
+            place: int | None = None
+            for line in lines:
+                inside, outside = self._in_cells(line, grid)
+                if not inside:
+                    kept.append(line)
+                    continue
+                place = len(kept) if place is None else place
+                for cell, runs in inside.items():
+                    held.setdefault(cell, []).append((line, runs))
+                if outside:
+                    kept.append(line_of([[run] for run in outside], is_broken=False))
+                    self._arrange(kept[-1])
+            above = self._above if place is not None and place <= FARTHEST_HEAD else None
+            if rows := self._ruled_rows(grid, held, above):
+                kept[place:place] = rows
+                lines = kept
+        return lines
+
+    def _in_cells(self, line: Line, grid: Grid) -> tuple[dict[Area, list[Run]], list[Run]]:
+        """Return a line's text objects by the cell that they stand in, and those in none."""
+        inside: dict[Area, list[Run]] = {}
+        outside: list[Run] = []
+        box = line.box
+        apart = box.left > grid.columns[-1] or box.right < grid.columns[0]
+        if line.is_ruled or apart or box.bottom > grid.rows[0] or box.top < grid.rows[-1]:
+            return {}, []
+        for whole in line.runs:
+            for run in self._parted(whole, grid.columns):
+                middle = (run.left + run.right) / 2, (run.bottom + run.top) / 2
+                cell = grid.at(*middle)
+                if cell is None:
+                    outside.append(run)
+                else:
+                    inside.setdefault(cell, []).append(run)
+        return inside, outside
+
+    def _parted(self, run: Run, edges: Sequence[float]) -> list[Run]:
+        """Return a text object in pieces where it passes an edge between two words."""
+        passed = [edge for edge in edges if run.left + 1 < edge < run.right - 1]
+        if not passed:
+            return [run]
+        starts, lefts = [run.start], [run.left]
+        for blank in BLANKS.finditer(self.characters, run.start + 1, run.end - 1):
+            before, behind = self._around(blank.end())
+            if passed and before.right - 1 <= passed[0] <= behind.left + 1:
+                starts.append(blank.end())
+                lefts.append(behind.left)
+                passed = [edge for edge in passed if edge > behind.left + 1]
+        ends, rights = [*starts[1:], run.end], [*lefts[1:], run.right]
+        return [
+            Run(left, run.bottom, right, run.top, start, end)
+            for left, right, start, end in zip(lefts, rights, starts, ends, strict=True)
+        ]
+
+    def _ruled_rows(
+        self, grid: Grid, held: Mapping[Area, Sequence[tuple[Line, list[Run]]]], above: Heads | None
+    ) -> list[Line]:
+        """Return the rows of a grid as lines: `Label: value | Label: value`; none for a frame.
+
+        The heads `above` are those of the page before, where the table may go on.
+        """
+        pieces = {cell: self._pieces_of(lines) for cell, lines in held.items()}
+        texts = {cell: " ".join(resolved(self._text(of)).split()) for cell, of in pieces.items()}
+        filled = [cell for cell in grid.cells if texts.get(cell)]
+        width, height = len(grid.columns) - 1, len(grid.rows) - 1
+        in_rows = [[cell for cell in filled if cell.row == row] for row in range(height)]
+        is_frame = any(len(text) > _LONGEST_RULED for text in texts.values())
+        carried = above.table.labels if above and above.are_ruled_by(grid.columns) else {}
+        least = 1 if carried else _LEAST_RULED
+        if is_frame or sum(len(row) > 1 for row in in_rows) < least:
+            return []
+        fields: list[list[FormCell | None]] = [
+            [FormCell(texts[cell]) for cell in row] for row in in_rows if row
+        ]
+        of_form = width == _LABEL_AND_VALUE and not carried and is_form(fields)
+        heads, labels = (0, {}) if of_form else self._ruled_heads(in_rows, texts, width)
+        if carried and not _has_own_heads(in_rows, texts, heads, labels, carried):
+            heads, labels = 0, carried
+        made: list[Line] = []
+        for row in range(height):
+            own = [cell for cell in filled if cell.row <= row < cell.end_row]
+            new = in_rows[row]
+            if not new:
+                continue
+            parts: list[Piece] = []
+            for cell in sorted(own, key=lambda one: one.column):
+                label = labels.get(cell.column, "") if row >= heads else ""
+                said = pieces[cell] if cell.row == row else [texts[cell]]
+                parts += [" | ", *([f"{label}: "] if label else []), *said]
+            runs = [run for cell in new for _, of in held[cell] for run in of]
+            line = line_of(
+                [[run] for run in sorted(runs, key=lambda run: run.start)], is_broken=False
+            )
+            line.pieces, line.is_ruled = parts[1:], True
+            line.kind = "row" if len(own) > 1 else ""
+            if of_form and len(new) == _LABEL_AND_VALUE:
+                label = texts[new[0]].rstrip(":")
+                line.pieces, line.kind = [f"{label}: ", *pieces[new[1]]], "field"
+            made.append(line)
+        if labels and made:
+            columns = list(pairwise(grid.columns))
+            self._ends_with.append((made[-1], Heads(Table(columns, labels), is_ruled=True)))
+        return made
+
+    def _pieces_of(self, lines: Sequence[tuple[Line, list[Run]]]) -> list[Piece]:
+        """Return what stands in a cell, its lines one after another, marks of powers kept."""
+        found: list[Piece] = []
+        for at, (line, runs) in enumerate(lines):
+            pending: list[Piece] = []
+            own: list[Piece] = []
+            for piece in line.pieces:
+                if isinstance(piece, str):
+                    pending.append(piece)
+                    continue
+                for run in runs:
+                    start, end = max(piece[0], run.start), min(piece[1], run.end)
+                    if start < end:
+                        own += [*pending, (start, end)]
+                        pending = []
+                pending = [] if not own else pending
+            own += [mark for mark in pending if mark == CLOSE]
+            ends_line = bool(runs) and runs[-1].end == line.end
+            link = HYPHEN if line.is_broken and ends_line else " "
+            found += [*self._stripped(own), *([link] if at + 1 < len(lines) else [])]
+        return found
+
+    def _ruled_heads(
+        self, rows: Sequence[Sequence[Area]], texts: Mapping[Area, str], width: int
+    ) -> tuple[int, Mapping[int, str]]:
+        """Return how many rows are heads, and the label of each column.
+
+        Heads name every column but the first few, in words, as years or as ranges; a second row of
+        them stands under heads that reach over several columns.
+        """
+        first = next((at for at, row in enumerate(rows) if len(row) > 1), 0)
+        labels: dict[int, str] = {}
+        at = first
+        while at < len(rows) - 1 and at < first + _MOST_RULED_HEADS:
+            row = rows[at]
+            if not row or not all(_may_be_head(texts[cell]) for cell in row):
+                break
+            for cell in row:
+                for column in range(cell.column, cell.end_column):
+                    labels[column] = f"{labels.get(column, '')} {texts[cell]}".strip()
+            at += 1
+            if all(cell.end_column - cell.column == 1 for cell in row):
+                break
+        named = width - len(labels) <= _MOST_UNNAMED and len(set(labels.values())) == len(labels)
+        return (at, labels) if named and labels else (first, {})
+
+    # Labels and their values, side by side.
+
+    def _with_fields(self, lines: list[Line]) -> list[Line]:
+        """Return lines; those that have a label and its value apart are `Label: value`.
+
+        At least two such lines, next to each other or with one between them, have their labels and
+        their values one below the other, and half of the values have a figure.
+        """
+        fields = [self._field_of(line) for line in lines]
+        taken: set[int] = set()
+        for at, one in enumerate(fields):
+            group = [at] if one else []
+            for other in range(at + 1, len(lines)):
+                if not group or other - group[-1] > _FARTHEST_FIELD:
+                    break
+                first, then = fields[group[-1]], fields[other]
+                if first and then and _are_one_below_other(first, then):
+                    group.append(other)
+            values = [field.value for of in group if (field := fields[of])]
+            figured = sum(any(map(str.isdigit, self.characters[a:b])) for a, b in values)
+            if len(group) > 1 and 2 * figured >= len(group):
+                taken |= {*group}
+        made: list[Line] = []
+        for at, line in enumerate(lines):
+            field = fields[at]
+            if field is None or at not in taken:
+                made.append(line)
+                continue
+            before = [run for run in line.runs if run.end <= field.label[0]]
+            if before:
+                made.append(line_of([[run] for run in before], is_broken=False))
+                self._arrange(made[-1])
+                made[-1].pieces = self._stripped(made[-1].pieces)
+            label = self.characters[slice(*field.label)].strip().rstrip(":")
+            line.kind, line.cells, line.extents = "field", [], []
+            line.pieces = [f"{label}: ", *self._stripped([field.value])]
+            made.append(line)
+        return made
+
+    def _field_of(self, line: Line) -> Field | None:
+        """Return the last two parts of a line, if a wide gap parts them and they may be a field."""
+        runs = line.runs
+        if line.kind or len(runs) < _LABEL_AND_VALUE:
+            return None
+        gaps = [
+            at
+            for at in range(1, len(runs))
+            if runs[at].left - runs[at - 1].right > _FIELD_GAP * line.high
+        ]
+        if not gaps:
+            return None
+        begins, second = (gaps[-2] if len(gaps) > 1 else 0), gaps[-1]
+        label = runs[begins].start, runs[second - 1].end
+        value = runs[second].start, runs[-1].end
+        said, text = (self.characters[slice(*span)].strip() for span in (label, value))
+        is_label = (
+            len(said) <= _LONGEST_FIELD_LABEL and said[:1].isalpha() and said[-1:] not in ".;,"
+        )
+        is_abbreviated = said.endswith(".") and len(said.split()) <= _LABEL_AND_VALUE + 1
+        is_page = text.isdigit() and len(text) <= _LONGEST_PAGE_NUMBER
+        if not (is_label or is_abbreviated) or is_page or len(text) > _LONGEST_VALUE:
+            return None
+        return Field(
+            label,
+            value,
+            runs[begins].left,
+            runs[second - 1].right,
+            runs[second].left,
+            runs[-1].right,
+        )
+
+    # Rows and columns.
+
+    def _with_wrapped(self, lines: list[Line]) -> list[Line]:
+        """Return lines; rows whose cells have several lines, drawn cell by cell, are one each."""
+        made: list[Line] = []
+        seeds = [at for at, line in enumerate(lines) if _is_seed(line)]
+        done = 0
+        while len(seeds) > 1:
+            count = 1
+            while count < len(seeds) and seeds[count] - seeds[count - 1] <= _MOST_CELL_LINES:
+                count += 1
+            start, end, seeds = seeds[0], seeds[count - 1] + 1, seeds[count:]
+            lefts = self._lefts(lines[start:end]) if count > 1 else []
+            if lefts:
+                while start > done and self._column(lines[start - 1], lefts) is not None:
+                    start -= 1
+                if start > done and self._is_head(lines[start - 1], lefts):
+                    start -= 1
+                while end < len(lines) and self._column(lines[end], lefts) is not None:
+                    end += 1
+            inner = lines[start:end]
+            if lefts and any(not line.cells for line in inner):
+                inner = self._rows_of(inner, lefts) or inner
+            made += lines[done:start] + inner
+            done = end
+        return made + lines[done:]
+
+    def _lefts(self, lines: Sequence[Line]) -> list[float]:
+        """Return where the columns of rows begin, and those of lines right of all cells."""
+        extents = [extent for line in lines if line.cells for extent in self._extents(line)]
+        reach = max(right for _, right in extents)
+        others = (line.box for line in lines if not line.cells)
+        extents += [(box.left, box.right) for box in others if box.left > reach]
+        columns: list[tuple[float, float]] = []
+        for left, right in sorted(extents):
+            if columns and left < columns[-1][1]:
+                columns[-1] = columns[-1][0], max(right, columns[-1][1])
+            else:
+                columns.append((left, right))
+        return [left for left, _ in columns] if len(columns) >= LEAST_NUMBERS else []
+
+    def _column(self, line: Line, lefts: Sequence[float]) -> int | None:
+        """Return the column in which a line without cells, or a row, begins; None if in none."""
+        slack = 0.6 * line.high
+        at = bisect_right(lefts, line.box.left + slack) - 1
+        if at < 0 or (line.kind and not line.cells):
+            return None
+        if line.cells:
+            return at
+        ends = lefts[at + 1] if at + 1 < len(lefts) else lefts[at] + 2 * (lefts[at] - lefts[0])
+        is_aligned = abs(line.box.left - lefts[at]) < slack
+        return at if is_aligned and line.box.right < ends else None
+
+    def _is_head(self, line: Line, lefts: Sequence[float]) -> bool:
+        if not line.cells:
+            self._cut(line, {}, self._cell_starts(line))
+        if len(line.cells) < LEAST_NUMBERS:
+            line.cells = []
+        return len(line.cells) == len(lefts)
+
+    def _rows_of(self, lines: Sequence[Line], lefts: Sequence[float]) -> list[Line] | None:
+        """Return the rows of a table; None if some line is in none of its columns.
+
+        Lines of a cell stand closer to each other than rows do; where they do not, as in tables of
+        TeX, nothing is joined in a column.
+        """
+        columns = [self._column(line, lefts) for line in lines]
+        bases = [self._metrics(line.start)[0] for line in lines]
+        places = list(zip(columns, bases, strict=True))
+        steps = [a[1] - b[1] for a, b in pairwise(places) if a[0] == b[0] and a[1] > b[1]]
+        if None in columns or not steps:
+            return None
+        near = 1.1 * min(steps) if max(steps) > 1.2 * min(steps) else 0.0
+        rows: list[list[Line]] = []
+        reach, base = 0, 0.0
+        for line, (column, baseline) in zip(lines, places, strict=True):
+            at = column or 0
+            box = box_around([one.box for one in rows[-1]]) if rows else NOWHERE
+            is_below = at == reach and 0 < base - baseline < near
+            is_beside = at > reach and line.box.top > box.bottom and line.box.bottom < box.top
+            is_second = rows and _is_seed(line) and any(map(_is_seed, rows[-1]))
+            if rows and (is_below or is_beside) and not is_second:
+                rows[-1].append(line)
+            else:
+                rows.append([line])
+            reach, base = at + max(len(line.cells) - 1, 0), baseline
+        return [row[0] if len(row) == 1 else self._row_of(row, lefts) for row in rows]
+
+    def _row_of(self, lines: Sequence[Line], lefts: Sequence[float]) -> Line:
+        cells: dict[int, list[Piece]] = {}
+        for line in lines:
+            extents = self._extents(line) if line.cells else [(line.box.left, 0.0)]
+            for (left, _), cell in zip(extents, line.cells or [line.pieces], strict=True):
+                at = bisect_right(lefts, left + 0.6 * line.high) - 1
+                held = cells.setdefault(at, [])
+                held += [" ", *self._stripped(cell)] if held else self._stripped(cell)
+            if line.is_broken:
+                held.append(HYPHEN)
+        row = line_of([part for line in lines for part in line.parts], is_broken=False)
+        row.kind = "row"
+        row.cells = [cells[at] for at in sorted(cells)]
+        row.pieces = [piece for cell in row.cells for piece in (" ", *cell)][1:]
+        return row
+
+    def _with_labels(self, lines: list[Line]) -> list[Line]:
+        """Return lines; the cells of rows under heads that stand above them bear their labels."""
+        end = 0
+        table: Table | None = None
+        for is_row, run in groupby(enumerate(lines), _is_bare_row):
+            places, rows = zip(*run, strict=True)
+            if not is_row:
+                continue
+            at, last, end = places[0], end, places[-1] + 1
+            above = self._above if not last and at <= FARTHEST_HEAD else None
+            goes_on = above is not None and above.fit(self._columns_of(rows) or [])
+            if not goes_on and self._begins_with_heads(rows):
+                at, rows = at + 1, rows[1:]
+            found = self._table(lines[max(0, at - 2) : at], rows)
+            if found is None and goes_on and above is not None:
+                table = above.table
+            else:
+                table = found or (table if at - last <= FARTHEST_HEAD else None)
+            if table is not None:
+                for row in rows:
+                    self._label(row, table)
+                is_ruled = table is (above and above.table) and above is not None and above.is_ruled
+                self._ends_with.append((rows[-1], Heads(table, is_ruled)))
+        return lines
+
+    def _with_words(self, lines: list[Line]) -> list[Line]:
+        """Return lines; those of words in columns, one below the other, are rows.
+
+        At least `_LEAST_WORDED` lines have three or more parts far apart, of which each begins or
+        ends where those of the first line do.
+        """
+        apart = [self._apart(line) if not line.kind else [] for line in lines]
+        at = 0
+        while at < len(lines):
+            end = at
+            columns = [(group[0].left, group[-1].right) for group in apart[at]]
+            while end < len(lines) and len(columns) >= LEAST_NUMBERS:
+                own = [(group[0].left, group[-1].right) for group in apart[end]]
+                fits = [one for one in own if any(begin_or_end(one, of) for of in columns)]
+                if len(own) < 2 or len(fits) < len(own) or len(own) > len(columns):
+                    break
+                end += 1
+            whole = sum(len(groups) == len(columns) for groups in apart[at:end])
+            if whole >= _LEAST_WORDED:
+                for line, groups in zip(lines[at:end], apart[at:end], strict=True):
+                    self._cut(line, {}, {group[0].start for group in groups[1:]})
+                    line.kind = "row"
+            at = max(end, at + 1)
+        return lines
+
+    def _apart(self, line: Line) -> list[list[Run]]:
+        """Return the text objects of a line in groups that wide gaps part; none if one is prose."""
+        groups: list[list[Run]] = []
+        for run in line.runs if len(line.runs) >= 2 else ():
+            if groups and run.left - groups[-1][-1].right <= CELL_GAP * line.high:
+                groups[-1].append(run)
+            else:
+                groups.append([run])
+        texts = [self.characters[of[0].start : of[-1].end].strip() for of in groups]
+        is_row = all(0 < len(text) <= _LONGEST_LABEL and "@" not in text for text in texts)
+        return groups if is_row and not line.is_broken else []
+
+    def _with_heads(self, lines: list[Line]) -> list[Line]:
+        """Return lines; heads of several lines above rows, drawn cell by cell, are one line."""
+        made: list[Line] = []
+        for is_row, run in groupby(enumerate(lines), _is_bare_row):
+            _, group = zip(*run, strict=True)
+            of_run = list(group)
+            if not is_row:
+                made += of_run
+                continue
+            first = next((at for at, row in enumerate(of_run) if self._has_figure(row)), 0)
+            columns = self._columns_of(of_run[first:])
+            upper = made + of_run[:first]
+            parts = 0 if columns is None else self._height_of_head(upper, columns)
+            if columns is not None and parts > 1:
+                upper[-parts:] = [self._joined_head(upper[-parts:], columns)]
+            made = upper + of_run[first:]
+        return made
+
+    def _has_figure(self, row: Line) -> bool:
+        return any(NUMBER.match(self._text(cell).strip()) for cell in row.cells)
+
+    def _height_of_head(self, lines: Sequence[Line], columns: Sequence[tuple[float, float]]) -> int:
+        """Return how many of the last lines are the lines of one row of heads.
+
+        They stand beside each other, or as near as lines of one cell do and aligned with it.
+        """
+        count, high = 0, 0.0
+        held: dict[int, list[tuple[float, float]]] = {}
+        box = NOWHERE
+        for line in reversed(lines[-_MOST_HEAD_LINES:]):
+            if not line.parts or line.is_ruled or line.kind not in ("", "row"):
+                break
+            state = line.pieces, line.cells, line.extents
+            places, texts = self._heads(line, columns)
+            extents = self._extents(line)
+            fits = all(len(over) == 1 for over in places) and all(map(_may_be_label, texts))
+            beside = line.box.bottom < box.top and line.box.top > box.bottom
+            gap = line.box.bottom - box.top
+            is_alike = 0.8 * line.high < high < 1.25 * line.high
+            is_near = beside or gap < _LEADING * line.high
+            for over, extent in zip(places, extents, strict=True):
+                below = held.get(over[0], []) if over else []
+                aligned = any(are_aligned(extent, other) for other in below)
+                fits = fits and (not count or (aligned if below or not beside else True))
+            if not fits or (count and not (is_alike and is_near)):
+                line.pieces, line.cells, line.extents = state
+                break
+            for over, extent in zip(places, extents, strict=True):
+                held.setdefault(over[0], []).append(extent)
+            box = box_around([box, line.box]) if count else line.box
+            count, high = count + 1, line.high
+        return count
+
+    def _joined_head(self, lines: Sequence[Line], columns: Sequence[tuple[float, float]]) -> Line:
+        cells: dict[int, list[Piece]] = {}
+        for line in sorted(lines, key=lambda one: -one.box.top):
+            for extent, cell in zip(self._extents(line), line.cells, strict=True):
+                held = cells.setdefault(_over(extent, columns)[0], [])
+                held += [" ", *self._stripped(cell)] if held else self._stripped(cell)
+        head = line_of([part for line in lines for part in line.parts], is_broken=False)
+        head.cells = [cells[at] for at in sorted(cells)]
+        head.pieces = [piece for cell in head.cells for piece in (" ", *cell)][1:]
+        return head
+
+    def _with_gaps(self, lines: list[Line]) -> list[Line]:
+        """Return lines; one next to a row is a row too if all of its cells stand in its columns.
+
+        A row with empty cells has too few figures to be told by them, but has some.
+        """
+        for at, line in enumerate(lines):
+            beside = (lines[near] for near in (at - 1, at + 1) if 0 <= near < len(lines))
+            row = next((one for one in beside if _is_seed(one) and not one.is_ruled), None)
+            if line.kind or not line.parts or row is None:
+                continue
+            columns, starts = self._extents(row), self._cell_starts(line)
+            held = line.pieces, line.cells, line.extents
+            self._cut(line, {}, starts)
+            places = [_over(extent, columns) for extent in self._extents(line)]
+            taken = {over[0] for over in places if len(over) == 1}
+            figures = [NUMBER.match(self._text(cell).strip()) for cell in line.cells[1:]]
+            if any(figures) and len(taken) == len(places):
+                line.kind = "row"
+            else:
+                line.pieces, line.cells, line.extents = held
+        return lines
+
+    def _begins_with_heads(self, rows: Sequence[Line]) -> bool:
+        """Return whether the first of several rows names the columns of the others.
+
+        It has years where they have figures, or no figure where they have some. In a table of words
+        it has words in upper case, none of which stands in a row.
+        """
+        texts = [[self._text(cell).strip() for cell in row.cells] for row in rows]
+        if len(texts) < 2 or len(texts[0]) < 2:
+            return False
+        first, *others = texts
+        years = [[_YEARS.match(text) is not None for text in row] for row in texts[:2]]
+        if all(years[0][1:]) and not years[0][0] and not all(years[1][1:]):
+            return True
+        if len(first) < max(map(len, others)) - 1 or not all(map(_may_be_label, first)):
+            return False
+        if any(NUMBER.match(text) for row in others for text in row):
+            return True
+        named = all(text[0].isupper() and not DIGITS.search(text) for text in first)
+        return named and {*first}.isdisjoint(chain(*others))
+
+    def _columns_of(self, rows: Sequence[Line]) -> list[tuple[float, float]] | None:
+        """Return where the columns of most rows begin and end; None if they overlap."""
+        extents = [self._extents(row) for row in rows]
+        count = Counter(map(len, extents)).most_common(1)[0][0]
+        whole = [extent for extent in extents if len(extent) == count]
+        sides = (zip(*column, strict=True) for column in zip(*whole, strict=True))
+        columns = [(min(lefts), max(rights)) for lefts, rights in sides]
+        return None if any(a[1] >= b[0] for a, b in pairwise(columns)) else columns
+
+    def _table(self, above: Sequence[Line], rows: Sequence[Line]) -> Table | None:
+        """Return the columns of rows with what the lines above call them."""
+        columns = self._columns_of(rows)
+        if not above or columns is None:
+            return None
+        count = len(columns)
+        whole = [row for row in rows if len(row.cells) == count]
+        places, texts = self._heads(above[-1], columns)
+        is_alone = len(whole) < 2 and (count < LEAST_NUMBERS or len(texts) != count)
+        if is_alone or any(len(over) != 1 for over in places):
+            return None
+        if len(texts) >= LEAST_NUMBERS:
+            above[-1].kind = "row"
+        named = [over[0] for over in places]
+        labels = dict(zip(named, texts, strict=True))
+        if len(labels) < len(texts) or named != [*range(count - len(named), count)]:
+            return None
+        if len(set(texts)) < len(texts) or any(text.startswith("(") for text in texts):
+            twice = {text for text, times in Counter(texts).items() if times > 1}
+            self._add_uppers(above[0], columns, labels)
+            if len(set(labels.values())) < len(labels) or twice & set(labels.values()):
+                return None
+        if count - len(labels) > _MOST_UNNAMED or not all(map(_may_be_label, labels.values())):
+            return None
+        return Table(columns, labels)
+
+    def _add_uppers(
+        self, line: Line, columns: Sequence[tuple[float, float]], labels: dict[int, str]
+    ) -> None:
+        """Put the texts of a first row of heads before those of the second."""
+        places, texts = self._heads(line, columns)
+        covered = list(chain(*places))
+        if len(texts) > 1 and len(set(covered)) == len(covered):
+            for over, text in zip(places, texts, strict=True):
+                for place in over:
+                    labels[place] = f"{text} {labels.get(place, '')}".strip()
+
+    def _heads(
+        self, line: Line, columns: Sequence[tuple[float, float]]
+    ) -> tuple[list[list[int]], list[str]]:
+        """Return the columns that each cell of a line is above, and the cells' texts."""
+        if not line.cells:
+            self._cut(line, {}, self._cell_starts(line))
+        places = [_over(extent, columns) for extent in self._extents(line)]
+        is_joined = any(len(over) > 1 for over in places) and len(line.parts) == 1
+        if is_joined and (starts := self._word_groups(line, columns)):
+            self._cut(line, {}, starts)
+            places = [_over(extent, columns) for extent in self._extents(line)]
+        texts = [" ".join(resolved(self._text(cell)).split()) for cell in line.cells]
+        return places, texts
+
+    def _word_groups(self, line: Line, columns: Sequence[tuple[float, float]]) -> set[int]:
+        """Return where the words over another column begin; none where blanks do not tell."""
+        starts, inner, outer = set(), [0.0], []
+        last = 0
+        for blank in BLANKS.finditer(self.characters, line.start + 1, line.end - 1):
+            left, right = self._around(blank.end())
+            gap = right.left - left.right
+            near = _nearest(right.left, right.right, columns)
+            if near > last and _nearest(left.left, left.right, columns) < near:
+                starts.add(blank.end())
+                outer.append(gap)
+                last = near
+            else:
+                inner.append(gap)
+        return starts if outer and min(outer) > 1.2 * max(inner) else set()
+
+    def _label(self, row: Line, table: Table) -> None:
+        places = [_over(extent, table.columns) for extent in self._extents(row)]
+        taken = [over[0] for over in places if len(over) == 1]
+        if len(set(taken)) < len(places):
+            return
+        pieces: list[Piece] = []
+        for place, cell in zip(taken, row.cells, strict=True):
+            label = [f"{table.labels[place]}: "] if place in table.labels else []
+            pieces += [" | ", *label, *self._stripped(cell)]
+        row.pieces = pieces[1:]
+
+
+def _are_one_below_other(first: Field, then: Field) -> bool:
+    """Return whether labels begin or end at one place across the page, and values too."""
+
+    def near(one: float, other: float) -> bool:
+        return abs(one - other) < ALIGNED
+
+    labels = near(first.left, then.left) or near(first.label_right, then.label_right)
+    values = near(first.value_left, then.value_left) or near(first.right, then.right)
+    return labels and values
+
+
+def _is_bare_row(place: tuple[int, Line]) -> bool:
+    return place[1].kind == "row" and not place[1].is_ruled
+
+
+def _is_seed(line: Line) -> bool:
+    return line.kind == "row" and len(line.cells) >= LEAST_NUMBERS
+
+
+def _has_own_heads(
+    rows: Sequence[Sequence[Area]],
+    texts: Mapping[Area, str],
+    heads: int,
+    labels: Mapping[int, str],
+    carried: Mapping[int, str],
+) -> bool:
+    """Return whether a grid names its columns itself, as the page before did or over figures."""
+    if not labels or [*labels.values()] == [*carried.values()]:
+        return bool(labels)
+    above = [texts[cell] for row in rows[:heads] for cell in row]
+    below = [texts[cell] for row in rows[heads:] for cell in row]
+    return not any(map(NUMBER.match, above)) and any(map(NUMBER.match, below))
+
+
+def _over(extent: tuple[float, float], columns: Sequence[tuple[float, float]]) -> list[int]:
+    left, right = extent
+    return [at for at, column in enumerate(columns) if left < column[1] and right > column[0]]
+
+
+def _nearest(left: float, right: float, columns: Sequence[tuple[float, float]]) -> int:
+    """Return the column whose middle is nearest."""
+    middle = left + right
+    return min(range(len(columns)), key=lambda at: abs(sum(columns[at]) - middle))
+
+
+def _may_be_head(text: str) -> bool:
+    """Return whether a text may name a column: words, a year or a span of years."""
+    is_worded = any(map(str.isalpha, text)) and not NUMBER.match(text)
+    return len(text) <= _LONGEST_HEAD and (is_worded or _YEARS.match(text) is not None)
+
+
+def _may_be_label(text: str) -> bool:
+    is_worded = any(map(str.isalpha, text)) and not NUMBER.match(text)
+    return len(text) <= _LONGEST_LABEL and (is_worded or _YEARS.match(text) is not None)
