@@ -40,6 +40,8 @@ class Language:
     """Expressions of thanks, the same."""
     sums: str
     """Words that ask for a sum, separated by spaces."""
+    past: str = ""
+    """Words of a question that is about what was."""
     dated: str = ""
     """Expression of the labels before the date from which on a document is valid, in lower case."""
     short_labels: str = ""

@@ -34,11 +34,8 @@ _DATED = re.compile(
     re.IGNORECASE,
 )
 _FILE_DATE = re.compile(r"(?<!\d)((?:19|20)\d\d)[-_.]?(0[1-9]|1[0-2])[-_.]?([0-2]\d|3[01])(?!\d)")
-_ASKS_WHEN = re.compile(
-    r"\b(?:earlier|previous(?:ly)?|former(?:ly)?|before|until|used to|old|history|changed?"
-    r"|were|did)\b|\swas\b",
-    re.IGNORECASE,
-)
+_PAST = "|".join(one.past for one in LANGUAGES.values() if one.past)
+_ASKS_WHEN = re.compile(rf"\b(?:{_PAST})\b", re.IGNORECASE)
 """The past is asked for."""
 
 
