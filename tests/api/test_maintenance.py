@@ -7,10 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
-import pytest
-
 from app.core.types import Job, Library
-from app.evaluation import cases
 from app.jobs.maintenance import Housekeeper
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
@@ -166,7 +163,6 @@ def test_paths_that_no_system_takes_are_bad_requests(shop: Site) -> None:
         "/api/v1/backup": {"path": path},
         "/api/v1/export": {"library": "papers", "path": path},
         "/api/v1/import": {"path": path},
-        "/api/v1/reembed": {"library": "papers", "questions": path},
         "/api/v1/bulk": {"action": "index", "source": path},
     }
     for door, body in bodies.items():
@@ -175,23 +171,6 @@ def test_paths_that_no_system_takes_are_bad_requests(shop: Site) -> None:
             door,
             reply.text,
         )
-
-
-@pytest.mark.parametrize("kind", ["device", "pipe", "huge"])
-def test_questions_are_read_from_a_regular_file_of_a_size(
-    shop: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
-) -> None:
-    path = tmp_path / "named"
-    if kind == "device":
-        path = Path("/dev/zero")
-    elif kind == "pipe":
-        os.mkfifo(path)
-    else:
-        monkeypatch.setattr(cases, "MOST_BYTES", 10)
-        path.write_text('{"question": "Who?"}\n', "utf-8")
-    body = {"library": "papers", "questions": str(path)}
-    reply = shop.client.post("/api/v1/reembed", json=body)
-    assert reply.status_code == (413 if kind == "huge" else 422), reply.text
 
 
 def test_a_bulk_source_is_a_file_or_a_folder(shop: Site, tmp_path: Path) -> None:

@@ -260,7 +260,7 @@ def calibrate(services: Composition, asked: CalibrateRequest) -> Job:
     "/reembed",
     status_code=202,
     dependencies=[Depends(settings_open)],
-    responses=declared("conflict", "disk_full", "too_large"),
+    responses=declared("conflict", "disk_full"),
 )
 def reembed(services: Composition, asked: ReembedRequest) -> Job:
     """Re-embed a library with another model, then swap; as a job.

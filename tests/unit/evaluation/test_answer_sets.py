@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from app.core.cancel import CancelToken
-from app.core.errors import InvalidInput
+from app.core.errors import InvalidInput, TooLarge
 from app.core.types import (
     Answer,
     AnswerStatus,
@@ -21,6 +22,7 @@ from app.core.types import (
     Sentence,
     Token,
 )
+from app.evaluation import cases
 from app.evaluation.answers import Judge, ask_case, faithfulness
 from app.evaluation.cases import CaseBody, load
 from app.generation.prompts import PromptLibrary
@@ -80,6 +82,20 @@ def test_what_is_wrong_is_named(tmp_path: Path, line: str, message: str) -> None
         load(path)
     with pytest.raises(InvalidInput, match="cannot be read"):
         load(tmp_path / "none.jsonl")
+
+
+def test_questions_are_read_from_a_regular_file_of_a_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (Path("/dev/zero"), tmp_path / "pipe"):
+        with pytest.raises(InvalidInput):
+            load(path)
+    monkeypatch.setattr(cases, "MOST_BYTES", 10)
+    path = tmp_path / "huge.jsonl"
+    path.write_text('{"question": "Who?"}\n', "utf-8")
+    with pytest.raises(TooLarge):
+        load(path)
 
 
 def test_a_complaint_quotes_little_of_what_is_wrong(tmp_path: Path) -> None:
