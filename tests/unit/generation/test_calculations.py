@@ -6,13 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.generation.calculations import (
-    calculate,
-    figure_of,
-    lines_of,
-    operation_of,
-    write_calculation,
-)
+from app.generation.calculations import calculate, lines_of, operation_of, write_calculation
+from app.generation.quantities import figure_of
 from app.generation.quoting import Quoting
 from tests.unit.generation.passages import evidence
 
