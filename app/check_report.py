@@ -99,7 +99,7 @@ def as_docx(report: Json) -> bytes:
     from docx import Document  # noqa: PLC0415  # commands that write none need not wait
 
     document = Document()
-    document.add_paragraph(_counts(report))
+    document.add_paragraph(_printable(_counts(report)))
     paragraph, end = document.add_paragraph(), 0
     listed = [range(one["start"], one["end"]) for one in report.get("references", ())]
     for sentence in report["sentences"]:
@@ -127,7 +127,7 @@ def as_docx(report: Json) -> bytes:
     return file.getvalue()
 
 
-_NO_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+_NO_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 """What XML 1.0, section 2.2, does not allow."""
 
 
