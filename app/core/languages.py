@@ -38,7 +38,7 @@ class Language:
     """Expressions of greetings, in lower case without accents."""
     thanks: tuple[str, ...]
     """Expressions of thanks, the same."""
-    sums: str
+    sums: str = ""
     """Words that ask for a sum, separated by spaces."""
     past: str = ""
     """Words of a question that is about what was."""

@@ -98,7 +98,7 @@ def test_six_turns(chat: Chat) -> None:
     assert "Copper" not in titles(switched)
     assert switched["sentences"][0]["verdict"] == "supported"  # type: ignore[index]
 
-    away = chat.say("Who won the chess championship in Reykjavik?")
+    away = chat.say("Who won the chess championship in Reykjavik?", REFUSAL)
     assert (away["status"], away["answer"], away["sources"]) == ("abstained", REFUSAL, [])
 
     thanks = chat.say("Thank you very much!")

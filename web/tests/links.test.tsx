@@ -26,7 +26,7 @@ function shown(node: ReactNode): string {
 describe("links of documents and answers", () => {
   it("opens a source in Zotero where it came from there", () => {
     const address = "zotero://open-pdf/groups/4711/items/ABCD2345?page=4";
-    const card = (zotero_url: string | null) => shown(<SourceCard scores={false} source={{ ...source(null), zotero_url }} focus={null} differences={[]} onOpen={() => undefined} />);
+    const card = (zotero_url: string | null) => shown(<SourceCard scores={false} source={{ ...source(null), zotero_url }} focus={null} onOpen={() => undefined} />);
     expect(card(address)).toContain(`<a href="${address}"`);
     expect(card(null)).not.toContain("<a ");
     expect(card("javascript:alert(1)")).not.toContain("<a ");
