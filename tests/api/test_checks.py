@@ -179,8 +179,8 @@ def test_a_sentence_is_held_against_the_document_that_it_cites_first(shop: Site)
 def test_a_word_report_has_the_text_with_a_comment_on_each_sentence(shop: Site) -> None:
     assert shop.upload(("copper.txt", COPPER.encode()))[0] == 201
     body = _checked(shop, text="# Metals\n\nCopper is \x01soft. It melts at 20.", library="papers")
-    body |= {"judge_failed": "the host said \x03"}
-    reply = shop.client.post("/api/v1/check/report", params={"format": "docx"}, json=body)
+    sent = {**body, "judge_failed": "the host said \x03"}
+    reply = shop.client.post("/api/v1/check/report", params={"format": "docx"}, json=sent)
     assert reply.headers["content-disposition"] == 'attachment; filename="check.docx"'
     opened = docx.Document(io.BytesIO(reply.content))
     assert opened.paragraphs[0].text.endswith("the reader decided: the host said \ufffd")
