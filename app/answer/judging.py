@@ -21,6 +21,7 @@ from app.core.types import (
     Evidence,
     Prompt,
     SecondVerdict,
+    Sentence,
     Token,
     Verdict,
 )
@@ -105,8 +106,7 @@ def judged_answer(
     sentences = list(grounded.sentences)
     failed = False
     for at, one in enumerate(sentences):
-        asked = one.verdict != "no_claim" and one.citations and one.citations[0].support < EXACT
-        if not asked:
+        if one.verdict == "no_claim" or not one.citations or _is_copy(one):
             continue
         judged: SecondVerdict | None = None
         if not failed:
@@ -139,8 +139,9 @@ class ClaimJudge:
     ) -> CheckReport:
         """Return a report with a model's verdicts, where one is named or decides.
 
-        A sentence without a place is `not_supported` unasked: there is nothing to judge it by. A
-        model that fails is asked no further, and the report has the reason.
+        A sentence without a place is `not_supported` unasked: there is nothing to judge it by. An
+        exact copy stays supported, whatever the model says. A model that fails is asked no further,
+        and the report has the reason.
 
         Args:
             report: What the check found.
@@ -173,7 +174,10 @@ class ClaimJudge:
             return replace(report, judge_failed=why)
         judged, failed = self._judged(report.sentences, choice.model, cancel)
         sentences = tuple(
-            replace(one, verdict=verdict_by(decides, one.verdict, one.judged)) for one in judged
+            one
+            if _is_copy(one)
+            else replace(one, verdict=verdict_by(decides, one.verdict, one.judged))
+            for one in judged
         )
         return replace(
             report,
@@ -205,6 +209,11 @@ class ClaimJudge:
                 return judged, error.message
             judged[at] = replace(one, judged=_said(yes))
         return judged, None
+
+
+def _is_copy(one: Sentence | CheckedSentence) -> bool:
+    """Return whether a sentence stands in a source word for word, which no model decides."""
+    return one.verdict == "supported" and one.citations[0].support >= EXACT
 
 
 def _said(yes: float | None) -> SecondVerdict | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
@@ -41,7 +41,9 @@ class Language:
     sums: str = ""
     """Words that ask for a sum, separated by spaces."""
     past: str = ""
-    """Words of a question that is about what was."""
+    """Expression of words of a question that is about what was."""
+    beside: str = ""
+    """Expression of words by which a question asks for things beside the one that it names."""
     dated: str = ""
     """Expression of the labels before the date from which on a document is valid, in lower case."""
     short_labels: str = ""
@@ -82,6 +84,12 @@ LANGUAGES: Mapping[str, Language] = MappingProxyType(
     }
 )
 """By code."""
+
+
+def words_like(expressions: Iterable[str]) -> re.Pattern[str]:
+    """Return what finds a whole word or phrase of these expressions; empty ones have none."""
+    return re.compile(rf"\b(?:{'|'.join(filter(None, expressions))})\b", re.IGNORECASE)
+
 
 DEFAULT = "en"
 """The language of a document whose language is unknown."""

@@ -75,7 +75,7 @@ _OPERATIONS: Mapping[Operation, re.Pattern[str]] = {
     "mean": re.compile(r"\b(?:average|mean)\b", re.IGNORECASE),
     "change": re.compile(
         r"\b(?:change|difference|increase|decrease|growth|decline|fluctuation|differ)\b"
-        r"|\b(?:by )?how much (?:more|less|higher|lower|did)\b|\bby how much\b",
+        r"|\bhow much (?:more|less|higher|lower|did)\b",
         re.IGNORECASE,
     ),
     "sum": re.compile(rf"\b(?:in all|{'|'.join(_SUMS)})\b", re.IGNORECASE),
@@ -101,7 +101,7 @@ _WORDS: Mapping[Operation, str] = {
     "count": "number exceed more less than least million thousand billion dollars euros pounds",
     "mean": "average mean",
     "change": "change difference increase decrease growth decline fluctuation differ more less"
-    " higher lower exceed",
+    " higher lower",
     "sum": " ".join(_SUMS),
     "largest": "highest largest most biggest greatest longest dearest costliest heaviest oldest"
     " tallest",
@@ -172,7 +172,6 @@ _SEVERAL = re.compile(
 )
 """How many are asked for: which three, what are the 3, the top ten."""
 _AND = re.compile(r"\s*,?\s*\b(?:and|versus|vs\.?|compared (?:to|with)|as well as)\b\s*|,\s+")
-_EXCEEDS = re.compile(r"\b(?:exceed(?:s|ed)?|over|above|below|under)\b", re.IGNORECASE)
 _FROM_TO = re.compile(
     r"\b(?:from|between) (?P<first>[\w' -]+?) (?:to|until|till|through|and) (?P<last>[\w'-]+)"
 )
@@ -563,18 +562,6 @@ class _Asked:
         known = tuple(dict.fromkeys(cell for cell in cells if cell is not None))
         return known if len(known) == len(named) else None
 
-    def beside(self) -> tuple[Cell, ...] | None:
-        """Return the only other figure of a named row, and its named one.
-
-        By how much did the roof exceed the plan: of a plan, and what became of it.
-        """
-        best = self.best(self.words) if _EXCEEDS.search(self.text) else None
-        row = [] if best is None else self.row_of(best)
-        named = [cell for cell in row if self.column_is_named(self.words, cell)]
-        if len(row) != 2 or len(named) != 1 or self.named(self.words, row[0]) < 1:
-            return None
-        return next(cell for cell in row if cell is not named[0]), named[0]
-
     def span(self) -> tuple[Cell, ...] | None:
         """Return the figures of a column from one named row to another; None where none is named.
 
@@ -694,8 +681,6 @@ def _pair(asked: _Asked) -> tuple[Cell, ...] | None:
         return named
     if asked.years:
         return None
-    if (beside := asked.beside()) is not None:
-        return beside
     latest = tuple(_dated(asked.line() or ())[-2:])
     return latest if len(latest) == 2 else None
 

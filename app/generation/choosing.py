@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from app.core.languages import LANGUAGES
+from app.core.languages import LANGUAGES, words_like
 from app.core.sentences import CELLS
 from app.core.text import identifiers, tokenise, word_count
 from app.generation.candidates import NUMBERED, Candidate, quotable
@@ -210,10 +210,7 @@ def _of_the_record(question: str, found: Sequence[Candidate], order: Sequence[in
     return [row for row in order if row not in is_other] if holds else list(order)
 
 
-_OTHERS = re.compile(
-    r"\b(?:than|others?|except|besides|apart|without|not|no|like|before|after|between|next)\b",
-    re.IGNORECASE,
-)
+_OTHERS = words_like(one.beside for one in LANGUAGES.values())
 """Things are asked for beside the named one."""
 
 

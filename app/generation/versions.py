@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from app.core.dates import LAST_DAY, dates_in
-from app.core.languages import LANGUAGES
+from app.core.languages import LANGUAGES, words_like
 from app.core.types import Document
 from app.generation.candidates import Candidate
 from app.generation.choosing import years_in
@@ -34,8 +34,7 @@ _DATED = re.compile(
     re.IGNORECASE,
 )
 _FILE_DATE = re.compile(r"(?<!\d)((?:19|20)\d\d)[-_.]?(0[1-9]|1[0-2])[-_.]?([0-2]\d|3[01])(?!\d)")
-_PAST = "|".join(one.past for one in LANGUAGES.values() if one.past)
-_ASKS_WHEN = re.compile(rf"\b(?:{_PAST})\b", re.IGNORECASE)
+_ASKS_WHEN = words_like(one.past for one in LANGUAGES.values())
 """The past is asked for."""
 
 

@@ -104,6 +104,13 @@ def test_where_a_model_decides_the_report_has_its_verdicts_and_ours_beside_them(
     assert report.counts.supported == 1
 
 
+def test_what_stands_in_the_source_word_for_word_stays_supported() -> None:
+    copied = service().against("Warsaw is the capital of Poland.", WARSAW)
+    judge = ClaimJudge(FixedModels(ScriptedGenerator("no")), PROMPTS)
+    (one,) = judge.on_report(copied, CancelToken(), model="tiny", by="both").sentences
+    assert (one.verdict, one.judged) == ("supported", "not_supported")
+
+
 def test_where_only_the_setting_asks_for_a_model_and_none_is_there_the_reader_decides() -> None:
     models = FixedModels(reason="Ollama is not running; run: ollama serve")
     report = ClaimJudge(models, PROMPTS, "model").on_report(_report(), CancelToken())

@@ -84,7 +84,7 @@ def test_a_row_is_whole(language: object) -> None:
     """What every step reads is there, and expressions are ones."""
     empty = {
         *("stemmer", "abbreviations", "connectives", "nouns_are_capitalised", "pointing"),
-        *("first_person", "reference_lists", "short_labels", "sums", "dated", "past"),
+        *("first_person", "reference_lists", "short_labels", "sums", "dated", "past", "beside"),
     }
     for field in fields(language):  # type: ignore[arg-type]
         value = getattr(language, field.name)
