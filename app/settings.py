@@ -30,7 +30,7 @@ from app.core.types import (
     Reasoning,
     Rerank,
 )
-from app.generation.prompts import GenerationOptions
+from app.generation.prompt.prompts import GenerationOptions
 from app.ingest.names import IngestOptions, find_engine
 from app.jobs.runner import LANES, JobOptions, Lane
 from app.models.multilingual import CURE, is_installed

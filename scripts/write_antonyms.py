@@ -1,4 +1,4 @@
-"""Write app/generation/antonyms.txt from WordNet's files of opposites.
+"""Write app/generation/language/antonyms.txt from WordNet's files of opposites.
 
     python -m scripts.write_antonyms FOLDER
 
@@ -61,7 +61,7 @@ def main() -> None:
         pair for pair in stems if len(set(pair)) == len(pair) == 2 and all(map(str.isalpha, pair))
     )
     lines = sorted(" ".join(pair) for pair in kept)
-    (_ROOT / "app" / "generation" / "antonyms.txt").write_text(
+    (_ROOT / "app" / "generation" / "language" / "antonyms.txt").write_text(
         _HEAD + "\n".join(lines) + "\n", encoding="utf-8"
     )
 

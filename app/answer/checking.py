@@ -26,10 +26,10 @@ from app.core.types import (
     Scope,
     Verdict,
 )
-from app.generation.citations import claim_spans, plain_claim
-from app.generation.grounding import PromptEcho
-from app.generation.reading import Claim, ReadPassage, read_passage
-from app.generation.support import Comparison, Examination, Origin, verdict_of
+from app.generation.check.citations import claim_spans, plain_claim
+from app.generation.check.grounding import PromptEcho
+from app.generation.check.support import Comparison, Examination, Origin, verdict_of
+from app.generation.language.reading import Claim, ReadPassage, read_passage
 from app.retrieval.legs import merge
 from app.retrieval.request import SearchRequest
 

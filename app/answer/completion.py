@@ -10,7 +10,7 @@ from app.answer.models import ModelSelector
 from app.core.cancel import CancelToken
 from app.core.errors import InvalidInput, ProviderBadResponse
 from app.core.types import Answer, Message, Prompt
-from app.generation.prompts import PromptLibrary
+from app.generation.prompt.prompts import PromptLibrary
 
 _SHORT_TOKENS = 256
 """Titles, tags and follow-up questions are short."""

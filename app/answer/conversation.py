@@ -22,9 +22,9 @@ from app.core.errors import InvalidInput, ProviderError
 from app.core.sentences import sentence_spans
 from app.core.text import tokenise, words
 from app.core.types import Document, Message, Question, Role, Scope
-from app.generation.citations import without_marks
-from app.generation.context import TokenEstimate
-from app.generation.reading import content_tokens
+from app.generation.check.citations import without_marks
+from app.generation.language.reading import content_tokens
+from app.generation.language.tokens import TokenEstimate
 from app.storage.catalog.answers import ConversationStore
 
 _TITLE_CHARS = 120

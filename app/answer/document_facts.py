@@ -17,9 +17,9 @@ from app.answer.search import Targets, with_headings
 from app.answer.steps import CERTAIN, AnswerSteps, Found, Written, closed
 from app.answer.writing import Outcome
 from app.core.types import Document, Evidence, SourcesEvent, TokenEvent
-from app.generation.candidates import Candidate, candidates, quotable
-from app.generation.quoting import QuotedText, Quoting
-from app.generation.reading import content_tokens
+from app.generation.language.reading import content_tokens
+from app.generation.quote.candidates import Candidate, candidates, quotable
+from app.generation.quote.quoting import QuotedText, Quoting
 
 Fact = Literal["author", "date", "version", "recipient"]
 

@@ -25,10 +25,10 @@ from app.core.types import (
     Token,
     Verdict,
 )
-from app.generation.citations import plain_claim
-from app.generation.grounding import Grounded
-from app.generation.prompts import PromptLibrary
-from app.generation.quoting import EXACT
+from app.generation.check.citations import plain_claim
+from app.generation.check.grounding import Grounded
+from app.generation.prompt.prompts import PromptLibrary
+from app.generation.quote.quoting import EXACT
 
 MOST_JUDGED = 100
 """Sentences of a text: a model on a small host takes a second for each."""

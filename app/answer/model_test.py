@@ -51,9 +51,9 @@ from app.core.types import (
     ReadingEvent,
     TokenEvent,
 )
-from app.generation.citations import without_marks
-from app.generation.grounding import Grounder
-from app.generation.quoting import Selection
+from app.generation.check.citations import without_marks
+from app.generation.check.grounding import Grounder
+from app.generation.quote.quoting import Selection
 from app.storage.catalog.state import ModelStore
 
 # Define the questions and passages that test models.

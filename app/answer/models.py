@@ -26,7 +26,7 @@ from app.core.types import (
     Usage,
     WaitsFor,
 )
-from app.generation.prompts import PromptLibrary, Task
+from app.generation.prompt.prompts import PromptLibrary, Task
 from app.storage.catalog.state import ModelStore
 
 SIDE_CALL_S = 30.0

@@ -14,7 +14,7 @@ from app.answer.steps import CERTAIN, Found, Quoted
 from app.answer.strategies import numbered
 from app.core.sentences import sentence_spans
 from app.core.types import Document, Evidence, Hit, Mode, Notice, Quote
-from app.generation.calculations import (
+from app.generation.quote.calculations import (
     CALCULATED_RIGHT,
     MOST_PASSAGES,
     calculate,
@@ -24,8 +24,8 @@ from app.generation.calculations import (
     operation_of,
     write_calculation,
 )
-from app.generation.candidates import Candidate
-from app.generation.comparisons import (
+from app.generation.quote.candidates import Candidate
+from app.generation.quote.comparisons import (
     ListedMode,
     NamedComparison,
     comparison_in,
@@ -34,9 +34,9 @@ from app.generation.comparisons import (
     write_checklist,
     write_comparison,
 )
-from app.generation.quote_features import named_things
-from app.generation.quoting import ExtractiveGenerator, QuotedText, Quoting, Selection
-from app.generation.versions import same_with_other_figures, versions
+from app.generation.quote.quote_features import named_things
+from app.generation.quote.quoting import ExtractiveGenerator, QuotedText, Quoting, Selection
+from app.generation.quote.versions import same_with_other_figures, versions
 
 SHAPED_MODES: frozenset[Mode] = frozenset({"compare", *get_args(ListedMode)})
 """Modes whose answer is a table or a list of quotes."""

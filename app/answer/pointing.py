@@ -15,7 +15,7 @@ from functools import cache
 
 from app.core.languages import DEFAULT, LANGUAGES, language_of
 from app.core.text import tokenise
-from app.generation.quote_features import named_things
+from app.generation.quote.quote_features import named_things
 
 _CLAUSE = re.compile(r"[.,;:!?()\u00bf\u00a1\u061f\uff1f]+(?=\s|\Z)")
 _ACRONYM = re.compile(r"\b[A-Z]{2,}\b")

@@ -63,6 +63,7 @@ from app.core.errors import InvalidInput, ProviderError
 from app.core.languages import language_name, language_of
 from app.core.ports import Generator
 from app.core.types import (
+    REFUSAL,
     AnswerEvent,
     AnswerStatus,
     Document,
@@ -77,11 +78,10 @@ from app.core.types import (
     TokenEvent,
     bare_name,
 )
-from app.generation.choosing import SUMMARY, AnswerRoom
-from app.generation.grounding import Grounder
-from app.generation.prompts import REFUSAL
-from app.generation.quote_features import missing_things
-from app.generation.quoting import Selection
+from app.generation.check.grounding import Grounder
+from app.generation.quote.choosing import SUMMARY, AnswerRoom
+from app.generation.quote.quote_features import missing_things
+from app.generation.quote.quoting import Selection
 from app.storage.catalog.documents import Catalog
 
 _LOG = logging.getLogger(__name__)

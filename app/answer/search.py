@@ -30,7 +30,7 @@ from app.core.types import (
     Scope,
 )
 from app.core.vectors import l2_normalise
-from app.generation.reading import content_tokens
+from app.generation.language.reading import content_tokens
 from app.retrieval.legs import merge
 from app.retrieval.pipeline import Retriever
 from app.retrieval.request import Retrieval, SearchRequest

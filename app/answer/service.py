@@ -25,6 +25,7 @@ from app.core.ids import new_id
 from app.core.languages import LANGUAGES, language_of
 from app.core.trace import SILENT, Spans, Trace, ended_with_block
 from app.core.types import (
+    REFUSAL,
     Answer,
     AnswerEvent,
     DefaultLibrary,
@@ -36,7 +37,6 @@ from app.core.types import (
     TokenEvent,
     Usage,
 )
-from app.generation.prompts import REFUSAL
 from app.storage.catalog.documents import Catalog
 
 # Report which library a question is for, and whether libraries have documents to ask about.

@@ -18,6 +18,7 @@ from app.answer.writing import Outcome, supported_share
 from app.core.cancel import CancelToken
 from app.core.trace import Trace
 from app.core.types import (
+    REFUSAL,
     Answer,
     AnswerEvent,
     AnswerStatus,
@@ -28,9 +29,8 @@ from app.core.types import (
     Quote,
     Strategy,
 )
-from app.generation.injection import ADDRESSED_TO_A_MODEL, inspect
-from app.generation.prompts import REFUSAL
-from app.generation.quoting import Selection
+from app.generation.flags.injection import ADDRESSED_TO_A_MODEL, inspect
+from app.generation.quote.quoting import Selection
 from app.retrieval.reading import MOST_CONFIDENT
 
 CERTAIN = MOST_CONFIDENT

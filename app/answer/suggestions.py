@@ -24,7 +24,7 @@ from app.core.languages import DEFAULT, LANGUAGES
 from app.core.ports import Generator
 from app.core.trace import Trace
 from app.core.types import Document, Heading, Library, Prompt, Question, Scope
-from app.generation.citations import mark_numbers
+from app.generation.check.citations import mark_numbers
 from app.storage.catalog.documents import Catalog
 
 _ASKED = re.compile(

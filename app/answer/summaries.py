@@ -34,6 +34,7 @@ from app.core.errors import InvalidInput, ProviderError
 from app.core.ports import Generator
 from app.core.sentences import sentence_spans
 from app.core.types import (
+    REFUSAL,
     AnswerEvent,
     CheckBy,
     Document,
@@ -46,12 +47,17 @@ from app.core.types import (
     SourcesEvent,
     TokenEvent,
 )
-from app.generation.citations import without_marks
-from app.generation.grounding import Grounder
-from app.generation.prompts import REFUSAL
-from app.generation.quoting import QuotedText, Selection
-from app.generation.reading import content_tokens
-from app.generation.summaries import SummaryPart, key_texts, outline, quoted_summary, summary_parts
+from app.generation.check.citations import without_marks
+from app.generation.check.grounding import Grounder
+from app.generation.language.reading import content_tokens
+from app.generation.quote.quoting import QuotedText, Selection
+from app.generation.quote.summaries import (
+    SummaryPart,
+    key_texts,
+    outline,
+    quoted_summary,
+    summary_parts,
+)
 
 _WINDOW_SHARE = 0.5
 """Of a model's window that the text of one part may take."""

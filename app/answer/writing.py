@@ -17,6 +17,7 @@ from app.core.errors import InvalidInput
 from app.core.ports import Generator
 from app.core.text import tokenise
 from app.core.types import (
+    REFUSAL,
     ContextTrace,
     Evidence,
     Message,
@@ -28,24 +29,23 @@ from app.core.types import (
     Sentence,
     TokenEvent,
 )
-from app.generation.citations import StreamGuard, without_marks
-from app.generation.context import (
+from app.generation.check.citations import StreamGuard, without_marks
+from app.generation.check.grounding import Grounded, Grounder
+from app.generation.flags.injection import without_instructions
+from app.generation.language.tokens import TokenCalibrator, TokenEstimate
+from app.generation.prompt.context import (
     ComposedPrompt,
     PromptRequest,
-    TokenCalibrator,
-    TokenEstimate,
     compose_prompt,
     cut_notice,
     extracts,
     joined,
     rendered_evidence,
-    without_instructions,
 )
-from app.generation.grounding import Grounded, Grounder
-from app.generation.prompts import REFUSAL, GenerationOptions, PromptLibrary
-from app.generation.quoting import ExtractiveGenerator, Selection, behind, quoted_text
-from app.generation.runaway import Runaway, RunawayGuard
-from app.generation.yes_no import settled_by
+from app.generation.prompt.prompts import GenerationOptions, PromptLibrary
+from app.generation.prompt.runaway import Runaway, RunawayGuard
+from app.generation.quote.quoting import ExtractiveGenerator, Selection, behind, quoted_text
+from app.generation.quote.yes_no import settled_by
 
 DEFAULT_WINDOW_TOKENS = 4096
 """Of a model host that does not say; the smallest default of the hosts in use."""

@@ -75,7 +75,7 @@ from app.core.types import (
     TokenEvent,
     Usage,
 )
-from app.generation.citations import MARK
+from app.generation.check.citations import MARK
 
 ChatTask = Literal["title", "tags", "follow_ups", "queries"]
 TITLE_CHARACTERS = 60

@@ -17,8 +17,8 @@ from app.core.errors import Conflict, FingerprintMismatch, InvalidInput, Storage
 from app.core.ports import Embedder, Parser, PassageEncoder, Reader
 from app.core.trace import Trace
 from app.core.types import EmbeddingState, Fingerprint, Library, Notice
-from app.generation.injection import inspect
-from app.generation.prompts import AnswerMode
+from app.generation.flags.injection import inspect
+from app.generation.prompt.prompts import AnswerMode
 from app.ingest.embedding import CodeBackfill, VectorBackfill, fingerprint_of
 from app.ingest.names import IngestOptions
 from app.ingest.pipeline import IngestPipeline

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from app.core.errors import InputError, InvalidInput
 from app.core.types import Library, RawDocument
-from app.generation.injection import inspect
+from app.generation.flags.injection import inspect
 from app.ingest.embedding import CodeBackfill, CodeProgress
 from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.sniffing import identify

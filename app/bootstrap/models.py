@@ -32,8 +32,8 @@ from app.core.types import (
     ModelReport,
     WaitsFor,
 )
-from app.generation.prompts import GenerationOptions
-from app.generation.quoting import ExtractiveGenerator
+from app.generation.prompt.prompts import GenerationOptions
+from app.generation.quote.quoting import ExtractiveGenerator
 from app.models.chosen_host import ChosenHost
 from app.models.embedding import RememberedEncoder, TimelyEmbedder
 from app.models.minilm import MiniLmEmbedder

@@ -37,9 +37,9 @@ from app.evaluation.answers import Judge
 from app.evaluation.report import ReportArchive
 from app.evaluation.session import Session
 from app.evaluation.workshop import PREFIX, Workshop
-from app.generation.context import TokenCalibrator
-from app.generation.grounding import Grounder
-from app.generation.prompts import PromptLibrary
+from app.generation.check.grounding import Grounder
+from app.generation.language.tokens import TokenCalibrator
+from app.generation.prompt.prompts import PromptLibrary
 from app.ingest.bulk import BulkIndexer
 from app.ingest.sandbox import SandboxedParser
 from app.ingest.sources.folders import bundled

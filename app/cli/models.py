@@ -27,7 +27,7 @@ from app.cli.output import (
 from app.client import Json
 from app.core.errors import InvalidInput
 from app.core.types import EmbeddedModel
-from app.generation.prompts import PromptLibrary
+from app.generation.prompt.prompts import PromptLibrary
 from app.settings import Settings
 
 app = group(

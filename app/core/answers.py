@@ -31,6 +31,9 @@ from app.core.vocabulary import (
     WaitsFor,
 )
 
+REFUSAL = "I don't have enough information in the provided documents to answer that."
+"""The one sentence of an answer that has no evidence; part of the contract with clients."""
+
 
 @dataclass(frozen=True, slots=True)
 class Filters:

@@ -17,8 +17,8 @@ from app.evaluation.cases import CaseBody
 from app.evaluation.metrics import RESAMPLES
 from app.evaluation.report import ANSWER, Experiment
 from app.evaluation.runner import QuestionOutcome, RankedPassages, experiment_of
-from app.generation.citations import MARK
-from app.generation.prompts import PromptLibrary
+from app.generation.check.citations import MARK
+from app.generation.prompt.prompts import PromptLibrary
 
 
 @dataclass(frozen=True, slots=True)

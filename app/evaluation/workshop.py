@@ -26,7 +26,7 @@ from app.core.types import EmbedderIdentity, FloatArray, Library
 from app.evaluation.answers import Ask
 from app.evaluation.arms import Arm, Chunking
 from app.evaluation.collections import Collection
-from app.generation.grounding import Grounder
+from app.generation.check.grounding import Grounder
 from app.ingest.embedding import CodeBackfill, VectorBackfill, fingerprint_of
 from app.ingest.names import IngestOptions
 from app.ingest.parsers import DirectParser

@@ -1,1 +1,1 @@
-"""Evidence to text: prompts, context budget, extraction, citations, grounding."""
+"""Passages to text: language, flags, quotes, prompts and the check, each over the one before."""

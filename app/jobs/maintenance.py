@@ -20,7 +20,7 @@ from app.core.types import Job, Library, ModelFindings
 from app.evaluation.arms import EvaluationBody
 from app.evaluation.report import ReportArchive
 from app.evaluation.session import Session
-from app.generation.injection import inspect
+from app.generation.flags.injection import inspect
 from app.jobs.kinds import BACKUP, EVALUATION, EXPORT, FSCK, IMPORT, MODEL_TEST, PURGE
 from app.jobs.runner import JobContext, JobRunner, per_library
 from app.models.ollama import PullProgress

@@ -19,7 +19,7 @@ import numpy as np
 from app.core.ports import PassageEncoder
 from app.core.types import Evidence
 from app.evaluation.collections import TestQuestion, from_folder
-from app.generation.quoting import ExtractiveGenerator, Selection
+from app.generation.quote.quoting import ExtractiveGenerator, Selection
 from app.models.embedding import RememberedEncoder
 from app.models.minilm import MiniLmEmbedder
 from app.retrieval.request import RetrievalOptions

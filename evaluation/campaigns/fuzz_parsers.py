@@ -18,7 +18,7 @@ from app.core.normalisation import normalise
 from app.core.sentences import sentence_spans
 from app.core.text import lexical_form, tokenise
 from app.core.types import ParsedDocument
-from app.generation.injection import inspect
+from app.generation.flags.injection import inspect
 from app.ingest.chunking import chunk
 from app.ingest.metadata import describe
 from app.ingest.names import IngestOptions, display_name

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from app.generation.quote_features import Floats
+from app.generation.quote.quote_features import Floats
 
 Bounds = Sequence[tuple[float | None, float | None]]
 

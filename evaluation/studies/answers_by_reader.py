@@ -6,7 +6,7 @@ Both read the five passages that pass the cutoff, as the product does. Before: r
 words and vectors. After: ranked with the reader and judged with what it says (`quoting.READ`). Each
 collection is judged by weights that were fitted without it; `everyday` and conversations take no
 part in any fit. `--write` puts weights fitted on all others, and the threshold, into
-app/generation/extractive.json. Writes evaluation/reports/answers_by_reader.{md,json}.
+app/generation/quote/extractive.json. Writes evaluation/reports/answers_by_reader.{md,json}.
 """
 
 from __future__ import annotations
@@ -20,8 +20,14 @@ import numpy as np
 
 from app.core.types import Evidence, Filters
 from app.evaluation.workshop import Bench
-from app.generation.quote_features import Floats
-from app.generation.quoting import READ, ExtractiveGenerator, ExtractiveModel, Reading, probability
+from app.generation.quote.quote_features import Floats
+from app.generation.quote.quoting import (
+    READ,
+    ExtractiveGenerator,
+    ExtractiveModel,
+    Reading,
+    probability,
+)
 from app.models.minilm import MiniLmEmbedder
 from app.models.reader import MiniLmReader
 from evaluation.lib.fits import area_under_curve, logistic
@@ -216,7 +222,7 @@ def main() -> None:
         __doc__,
         **COLLECTIONS,
         questions=(120, "most questions of a set"),
-        write=(False, "replace the weights in app/generation/extractive.json"),
+        write=(False, "replace the weights in app/generation/quote/extractive.json"),
     )
     found = outcomes(given.data, given.cache, given.questions)
     answer_from = ExtractiveModel.load().answer_from

@@ -6,7 +6,7 @@ Questions of seven sets, each put to its own library; conversations (mtragun) ar
 stand and take no part in the fit. Quotes that a table's row leads have a fit of their own, on
 fetaqa: as asked, and without what a question's own table gave. Figures are of weights that did not see the question: out of
 five folds, and of weights fitted without a whole collection. `--write` puts the weights fitted on
-all questions into app/generation/extractive.json. Writes evaluation/reports/confidence.{md,json}.
+all questions into app/generation/quote/extractive.json. Writes evaluation/reports/confidence.{md,json}.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from itertools import compress
 
 import numpy as np
 
-from app.generation.quote_features import SUFFICIENCY, Floats
+from app.generation.quote.quote_features import SUFFICIENCY, Floats
 from app.retrieval.request import RetrievalOptions
 from evaluation.lib.fits import area_under_curve, logistic
 from evaluation.lib.reports import COLLECTIONS, hash_of, options, share, table, write
@@ -199,7 +199,7 @@ def main() -> None:
     given = options(
         __doc__,
         **COLLECTIONS,
-        write=(False, "replace the weights in app/generation/extractive.json"),
+        write=(False, "replace the weights in app/generation/quote/extractive.json"),
         questions=(900, "most questions of a set"),
         answer_from=(0.37, "least probability for a quote"),
     )

@@ -3,7 +3,7 @@
     python -m evaluation.studies.extractive [--data DIR] [--questions N] [--write]
 
 Every set is put to its own library. `--write` first fits the ranking of sentences on the even
-lines of all sets with known answers and puts it into app/generation/extractive.json; confidence is
+lines of all sets with known answers and puts it into app/generation/quote/extractive.json; confidence is
 then to be fitted again (evaluation/studies/confidence.py). Writes
 evaluation/reports/extractive.{json,md}.
 """
@@ -36,9 +36,9 @@ from app.evaluation.collections import (
     strings_of,
 )
 from app.evaluation.workshop import Bench
-from app.generation.candidates import Candidate, candidates, quotable
-from app.generation.choosing import choose, room_for
-from app.generation.quote_features import (
+from app.generation.quote.candidates import Candidate, candidates, quotable
+from app.generation.quote.choosing import choose, room_for
+from app.generation.quote.quote_features import (
     FEATURES,
     Floats,
     Vectors,
@@ -48,7 +48,7 @@ from app.generation.quote_features import (
     sentence_vectors,
     sufficiency_row,
 )
-from app.generation.quoting import ExtractiveModel, Weighing
+from app.generation.quote.quoting import ExtractiveModel, Weighing
 from app.models.embedding import RememberedEncoder
 from app.models.minilm import MiniLmEmbedder
 from app.retrieval.request import RetrievalOptions, SearchRequest
@@ -447,7 +447,7 @@ def shipped(*, words_only: bool) -> Weights:
 
 
 def keep(**part: object) -> None:
-    """Replace a part of `app/generation/extractive.json`."""
+    """Replace a part of `app/generation/quote/extractive.json`."""
     plain = {
         name: [round(float(one), 4) for one in value] if isinstance(value, np.ndarray) else value
         for name, value in part.items()

@@ -23,11 +23,11 @@ from app.core.text import words
 from app.core.types import Evidence
 from app.evaluation.collections import TestQuestion, from_folder
 from app.evaluation.metrics import bootstrap_interval
-from app.generation.candidates import Candidate, candidates, rendered
-from app.generation.choosing import choose
-from app.generation.injection import inspect
-from app.generation.quote_features import candidate_weights, feature_rows, sentence_vectors
-from app.generation.quoting import ExtractiveGenerator, ExtractiveModel
+from app.generation.flags.injection import inspect
+from app.generation.quote.candidates import Candidate, candidates, rendered
+from app.generation.quote.choosing import choose
+from app.generation.quote.quote_features import candidate_weights, feature_rows, sentence_vectors
+from app.generation.quote.quoting import ExtractiveGenerator, ExtractiveModel
 from app.models.minilm import MiniLmEmbedder
 from evaluation.lib.reports import COLLECTIONS, SEED, options, table, write
 from evaluation.lib.workbench import indexed

@@ -55,10 +55,10 @@ from app.evaluation.collections import Collection, TestQuestion, from_folder
 from app.evaluation.metrics import bootstrap_interval, per_question
 from app.evaluation.report import ReportProvenance
 from app.evaluation.runner import KeptRows
-from app.generation.context import TokenCalibrator
-from app.generation.grounding import Grounder
-from app.generation.prompts import PromptLibrary
-from app.generation.runaway import RunawayGuard
+from app.generation.check.grounding import Grounder
+from app.generation.language.tokens import TokenCalibrator
+from app.generation.prompt.prompts import PromptLibrary
+from app.generation.prompt.runaway import RunawayGuard
 from app.ingest.embedding import fingerprint_of
 from app.jobs.kinds import SAMPLES
 from app.models.minilm import MiniLmEmbedder

@@ -18,7 +18,7 @@ from pathlib import Path
 from app.core.types import Evidence
 from app.evaluation.collections import TestQuestion, from_documents
 from app.evaluation.workshop import Bench
-from app.generation.quoting import ExtractiveGenerator
+from app.generation.quote.quoting import ExtractiveGenerator
 from app.models.minilm import MiniLmEmbedder
 from app.models.reader import MiniLmReader
 from evaluation.lib.reports import COLLECTIONS, ROOT, options, say, share, table, write

@@ -20,9 +20,9 @@ import numpy as np
 
 from app.core.ports import Reader
 from app.core.types import Verdict
-from app.generation.reading import Claim, ReadPassage
-from app.generation.support import CONTRADICTED_FROM, SUPPORTED_FROM, Examination, verdict_of
-from app.generation.windows import overlap
+from app.generation.check.support import CONTRADICTED_FROM, SUPPORTED_FROM, Examination, verdict_of
+from app.generation.language.reading import Claim, ReadPassage
+from app.generation.language.windows import overlap
 from app.models.reader import MiniLmReader
 from evaluation.lib.fits import area_under_curve
 from evaluation.lib.reports import COLLECTIONS, ROOT, SEED, options, say, share, table, write

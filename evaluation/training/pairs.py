@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NotRequired, TypedDict
 
 from app.core.sentences import sentence_spans
-from app.generation.windows import WINDOW_WORDS, overlap, window_for, words_of
+from app.generation.language.windows import WINDOW_WORDS, overlap, window_for, words_of
 from evaluation.training.exchanges import exchanges
 
 SUPPORTED, CONTRADICTED, NOT_STATED, UNSUPPORTED = 0, 1, 2, 3

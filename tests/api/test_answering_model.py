@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 from app.api.app import create_app
 from app.bootstrap.services import build_services
 from app.cli.models import answering
-from app.generation.prompts import PromptLibrary
+from app.generation.prompt.prompts import PromptLibrary
 from tests.api.conftest import BASE, settings_for
 from tests.fakes.ollama_double import DoubleModel, OllamaDouble
 from tests.fakes.openai_double import OpenAIDouble, finish, piece, sse

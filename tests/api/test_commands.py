@@ -13,9 +13,8 @@ import pytest
 from app.cli.output import SOME_FAILED
 from app.core.cancel import CancelToken
 from app.core.errors import ModelNotInstalled
-from app.core.types import ModelProfile
+from app.core.types import REFUSAL, ModelProfile
 from app.evaluation.cases import load
-from app.generation.prompts import REFUSAL
 from app.models.ollama import PullProgress
 from app.storage.files.lock import DirectoryLock
 from tests.api.conftest import LIBRARY, Site, listening, site

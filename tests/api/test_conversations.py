@@ -9,8 +9,7 @@ from typing import Any
 from app.api.schemas.questions import StoredAnswer
 from app.core.cancel import CancelToken
 from app.core.forms import from_json, json_values
-from app.core.types import LedgerEntry, Library, ModelProfile
-from app.generation.prompts import REFUSAL
+from app.core.types import REFUSAL, LedgerEntry, Library, ModelProfile
 from app.models.ollama import PullProgress
 from tests.api.conftest import LIBRARY, Site, site
 from tests.fakes.generators import FixedModels, ScriptedGenerator

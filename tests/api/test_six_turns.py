@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.generation.prompts import REFUSAL
+from app.core.types import REFUSAL
 from app.models.ollama import OllamaHost
 from app.models.ollama_adapters import OllamaGenerator
 from app.models.retries import CallSlots

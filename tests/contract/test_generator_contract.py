@@ -11,7 +11,7 @@ from app.core.cancel import CancelToken
 from app.core.errors import Cancelled
 from app.core.ports import Generator
 from app.core.types import Message, Prompt
-from app.generation.quoting import ExtractiveGenerator
+from app.generation.quote.quoting import ExtractiveGenerator
 from app.models.ollama import OllamaHost
 from app.models.ollama_adapters import OllamaGenerator
 from app.models.openai import HostedEndpoint, OpenAICompatibleGenerator

@@ -20,7 +20,7 @@ from app.core.types import (
     ModelOnDisk,
     ModelReport,
 )
-from app.generation.quoting import ExtractiveGenerator
+from app.generation.quote.quoting import ExtractiveGenerator
 from app.ingest.embedding import fingerprint_of
 from app.ingest.parsers import DirectParser
 from app.models.arxiv import ArxivClient

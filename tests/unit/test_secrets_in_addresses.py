@@ -14,7 +14,7 @@ from app.cli.main import run_at_edge
 from app.cli.maintenance import settings_in_force
 from app.core.errors import InvalidInput
 from app.core.ids import without_credentials
-from app.generation.prompts import GenerationOptions
+from app.generation.prompt.prompts import GenerationOptions
 from app.models.http import parsed_address
 from app.settings import Settings
 from tests.fakes.collector import Collector

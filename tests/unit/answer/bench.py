@@ -25,10 +25,10 @@ from app.core.types import (
     Passage,
     Question,
 )
-from app.generation.context import TokenCalibrator
-from app.generation.grounding import Grounder
-from app.generation.prompts import GenerationOptions, PromptLibrary
-from app.generation.quoting import ExtractiveGenerator
+from app.generation.check.grounding import Grounder
+from app.generation.language.tokens import TokenCalibrator
+from app.generation.prompt.prompts import GenerationOptions, PromptLibrary
+from app.generation.quote.quoting import ExtractiveGenerator
 from app.retrieval.pipeline import Retriever
 from app.retrieval.request import Retrieval, RetrievalOptions, SearchRequest
 from app.storage.catalog.answers import AnswerStore, ConversationStore

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from app.core.types import Answer, Question
-from app.generation.prompts import REFUSAL
+from app.core.types import REFUSAL, Answer, Question
 from tests.fakes.generators import FixedModels, ScriptedGenerator
 from tests.unit.answer.bench import PROMPTS, Bench
 

@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from app.answer.modes import inventory, scan
 from app.answer.strategies import numbered
-from app.core.types import Evidence, Hit
-from app.generation.prompts import REFUSAL
+from app.core.types import REFUSAL, Evidence, Hit
 from tests.stores import passage
 from tests.unit.answer.bench import Bench, papers
 

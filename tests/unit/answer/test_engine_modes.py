@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from app.core.types import Answer, Filters, Mode, ModelProfile, QuoteEvent, SourcesEvent
-from app.generation.comparisons import NOT_FOUND, POINTS
+from app.generation.quote.comparisons import NOT_FOUND, POINTS
 from tests.fakes.generators import FixedModels, ScriptedGenerator
 from tests.stores import passage
 from tests.unit.answer.bench import Bench, codes, final, papers

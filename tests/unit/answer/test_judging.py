@@ -18,7 +18,7 @@ from app.core.errors import InvalidInput, ModelNotInstalled, ProviderTimeout
 from app.core.ports import Generator
 from app.core.trace import Trace
 from app.core.types import CheckBy, CheckReport, SecondVerdict, Token, Verdict
-from app.generation.grounding import Grounder
+from app.generation.check.grounding import Grounder
 from tests.fakes.generators import FixedModels, ScriptedGenerator, tokens_of, with_probabilities
 from tests.unit.answer.bench import PROMPTS
 from tests.unit.answer.test_checking import WARSAW, service

@@ -12,7 +12,7 @@ from app.core.cancel import CancelToken
 from app.core.errors import Cancelled, ProviderTimeout
 from app.core.trace import Trace
 from app.core.types import Message, Prompt, Token, Usage
-from app.generation.prompts import PromptLibrary
+from app.generation.prompt.prompts import PromptLibrary
 
 
 class Counting:

@@ -32,11 +32,11 @@ from app.answer.writing import AnswerWriter
 from app.core.cancel import CancelToken
 from app.core.errors import Cancelled, InvalidInput, ProviderUnreachable
 from app.core.sentences import sentence_spans
-from app.core.types import Library, ModelFindings, ModelProfile, ModelSpeed, Token
-from app.generation.context import TokenCalibrator
-from app.generation.grounding import Grounder
-from app.generation.prompts import REFUSAL, GenerationOptions, PromptLibrary
-from app.generation.quoting import ExtractiveGenerator
+from app.core.types import REFUSAL, Library, ModelFindings, ModelProfile, ModelSpeed, Token
+from app.generation.check.grounding import Grounder
+from app.generation.language.tokens import TokenCalibrator
+from app.generation.prompt.prompts import GenerationOptions, PromptLibrary
+from app.generation.quote.quoting import ExtractiveGenerator
 from app.models.embedding import RememberedEncoder
 from app.models.minilm import MiniLmEmbedder
 from app.storage.options import IndexOptions

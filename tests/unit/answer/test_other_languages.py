@@ -12,8 +12,7 @@ from app.answer.service import translated
 from app.answer.suggestions import questions_about
 from app.answer.summaries import summary_wish
 from app.core.languages import LANGUAGES
-from app.core.types import Answer, FinalEvent, Heading, ModelProfile, Question, TokenEvent
-from app.generation.prompts import REFUSAL
+from app.core.types import REFUSAL, Answer, FinalEvent, Heading, ModelProfile, Question, TokenEvent
 from tests.fakes.embedders import HashEmbedder
 from tests.fakes.generators import FixedModels, ScriptedGenerator
 from tests.stores import passage

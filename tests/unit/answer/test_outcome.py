@@ -3,10 +3,9 @@ from __future__ import annotations
 import pytest
 
 from app.answer.writing import quoted_instead, reads_as_refusal, settle
-from app.core.types import Quote
-from app.generation.grounding import Grounded, Grounder
-from app.generation.prompts import REFUSAL
-from app.generation.runaway import Runaway
+from app.core.types import REFUSAL, Quote
+from app.generation.check.grounding import Grounded, Grounder
+from app.generation.prompt.runaway import Runaway
 from tests.fakes.readers import WordReader
 from tests.unit.generation.passages import evidence
 

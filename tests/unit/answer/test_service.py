@@ -21,6 +21,7 @@ from app.core.errors import (
     ProviderUnreachable,
 )
 from app.core.types import (
+    REFUSAL,
     Answer,
     CheckBy,
     Hit,
@@ -36,7 +37,7 @@ from app.core.types import (
     Token,
     TokenEvent,
 )
-from app.generation.prompts import REFUSAL, GenerationOptions
+from app.generation.prompt.prompts import GenerationOptions
 from tests.fakes.generators import FixedModels, ScriptedGenerator
 from tests.stores import OpenWriter, kept_answers, passage
 from tests.unit.answer.bench import (

@@ -12,9 +12,8 @@ from app.answer.options import AnswerOptions
 from app.answer.search import fused, hypothetical_vector, joined
 from app.answer.strategies import gate, read_draft
 from app.core.errors import ProviderUnreachable
-from app.core.types import Hit, Library, Notice, Strategy, Token
+from app.core.types import REFUSAL, Hit, Library, Notice, Strategy, Token
 from app.core.vectors import l2_normalise
-from app.generation.prompts import REFUSAL
 from app.retrieval.request import Retrieval
 from tests.fakes.embedders import HashEmbedder
 from tests.fakes.generators import FixedModels, ScriptedGenerator, with_probabilities

@@ -7,6 +7,7 @@ import pytest
 from app.answer.summaries import finished
 from app.core.errors import ProviderTimeout
 from app.core.types import (
+    REFUSAL,
     Answer,
     Filters,
     ModelProfile,
@@ -15,8 +16,7 @@ from app.core.types import (
     ReadingEvent,
     SourcesEvent,
 )
-from app.generation.prompts import REFUSAL
-from app.generation.summaries import MOST_PARTS
+from app.generation.quote.summaries import MOST_PARTS
 from tests.fakes.generators import FixedModels, ScriptedGenerator
 from tests.stores import passage
 from tests.unit.answer.bench import COPPER, DUARTE, TIDES, Bench, codes, final, papers

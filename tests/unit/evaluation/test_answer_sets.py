@@ -25,7 +25,7 @@ from app.core.types import (
 from app.evaluation import cases
 from app.evaluation.answers import Judge, ask_case, faithfulness
 from app.evaluation.cases import CaseBody, load
-from app.generation.prompts import PromptLibrary
+from app.generation.prompt.prompts import PromptLibrary
 from tests.stores import passage
 
 SOURCE = "Rollo was the leader of the Norse who settled in Normandy."

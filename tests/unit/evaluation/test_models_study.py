@@ -12,10 +12,10 @@ from app.core.errors import ProviderError, ProviderUnreachable
 from app.evaluation.cases import CaseBody
 from app.evaluation.collections import Collection, TestQuestion
 from app.evaluation.runner import KeptRows
-from app.generation.context import TokenCalibrator
-from app.generation.grounding import Grounder
-from app.generation.prompts import PromptLibrary
-from app.generation.quoting import ExtractiveGenerator
+from app.generation.check.grounding import Grounder
+from app.generation.language.tokens import TokenCalibrator
+from app.generation.prompt.prompts import PromptLibrary
+from app.generation.quote.quoting import ExtractiveGenerator
 from evaluation.studies.models import (
     STRATEGIES,
     Asker,

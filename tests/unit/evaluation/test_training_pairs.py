@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.generation.windows import WINDOW_WORDS, window_for
+from app.generation.language.windows import WINDOW_WORDS, window_for
 from evaluation.training.pairs import (
     CONTRADICTED,
     NOT_STATED,

@@ -7,9 +7,9 @@ import pytest
 
 from app.core.cancel import CancelToken
 from app.core.types import Prompt
-from app.generation.candidates import candidates
-from app.generation.choosing import PLAIN, SEVERAL, STEPS, AnswerRoom, choose, room_for
-from app.generation.quoting import ExtractiveGenerator
+from app.generation.quote.candidates import candidates
+from app.generation.quote.choosing import PLAIN, SEVERAL, STEPS, AnswerRoom, choose, room_for
+from app.generation.quote.quoting import ExtractiveGenerator
 from tests.unit.generation.passages import evidence
 
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from app.core.types import Evidence, Heading
-from app.generation.candidates import Candidate, candidates
-from app.generation.quoting import ExtractiveGenerator, quoted_text
+from app.generation.quote.candidates import Candidate, candidates
+from app.generation.quote.quoting import ExtractiveGenerator, quoted_text
 from tests.unit.generation.passages import evidence
 
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.generation.calculations import calculate, lines_of, operation_of, write_calculation
-from app.generation.quantities import figure_of
-from app.generation.quoting import Quoting
+from app.generation.language.quantities import figure_of
+from app.generation.quote.calculations import calculate, lines_of, operation_of, write_calculation
+from app.generation.quote.quoting import Quoting
 from tests.unit.generation.passages import evidence
 
 FERRIES = """Ferries of the lake

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from app.generation.candidates import candidates
-from app.generation.quoting import ExtractiveGenerator, quoted_text
+from app.generation.quote.candidates import candidates
+from app.generation.quote.quoting import ExtractiveGenerator, quoted_text
 from tests.unit.generation.passages import evidence
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from app.generation.citations import MARK, StreamGuard, guard, mark_numbers, normalise_marks
-from app.generation.prompts import REFUSAL
+from app.core.types import REFUSAL
+from app.generation.check.citations import MARK, StreamGuard, guard, mark_numbers, normalise_marks
 
 PIECES = st.lists(
     st.one_of(

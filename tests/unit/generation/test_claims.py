@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.generation.citations import claim_spans, plain_claim
+from app.generation.check.citations import claim_spans, plain_claim
 
 PAGE = """# Results of the trial
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.generation.comparisons import NamedComparison, comparison_in
+from app.generation.quote.comparisons import NamedComparison, comparison_in
 
 
 @pytest.mark.parametrize(

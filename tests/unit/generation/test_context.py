@@ -7,20 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.types import Message
-from app.generation.context import (
+from app.generation.language.tokens import TokenCalibrator, TokenEstimate, least_tokens, text_size
+from app.generation.prompt.context import (
     PromptRequest,
-    TokenCalibrator,
-    TokenEstimate,
     best_at_both_ends,
     compose_prompt,
     cut_notice,
-    least_tokens,
     new_fence,
     plan_context,
     rendered_evidence,
-    text_size,
 )
-from app.generation.prompts import PromptLibrary
+from app.generation.prompt.prompts import PromptLibrary
 from tests.unit.generation.passages import evidence
 
 PROMPTS = PromptLibrary.load()

@@ -7,10 +7,9 @@ import pytest
 from app.core.cancel import CancelToken
 from app.core.errors import Cancelled
 from app.core.ports import Generator
-from app.core.types import Evidence, Prompt
-from app.generation.grounding import Grounder
-from app.generation.prompts import REFUSAL
-from app.generation.quoting import ExtractiveGenerator, by_title
+from app.core.types import REFUSAL, Evidence, Prompt
+from app.generation.check.grounding import Grounder
+from app.generation.quote.quoting import ExtractiveGenerator, by_title
 from tests.fakes.embedders import HashEmbedder
 from tests.fakes.encoders import HashEncoder
 from tests.unit.generation.passages import evidence

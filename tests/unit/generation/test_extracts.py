@@ -2,8 +2,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from app.generation.context import TokenEstimate, extracts, joined, without_instructions
-from app.generation.quoting import ExtractiveGenerator
+from app.generation.flags.injection import without_instructions
+from app.generation.language.tokens import TokenEstimate
+from app.generation.prompt.context import extracts, joined
+from app.generation.quote.quoting import ExtractiveGenerator
 from tests.unit.generation.passages import evidence
 
 ESTIMATE = TokenEstimate(4.0)

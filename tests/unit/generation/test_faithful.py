@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from app.generation.reading import Claim, ReadPassage, spelt_figures
-from app.generation.support import Comparison, Examination
+from app.generation.check.support import Comparison, Examination
+from app.generation.language.reading import Claim, ReadPassage, spelt_figures
 
 TEXT = (
     "The new parser was evaluated on four diverse benchmarks. It outperforms all earlier parsers"

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.generation.candidates import candidates, one_line
-from app.generation.quote_features import (
+from app.generation.quote.candidates import candidates, one_line
+from app.generation.quote.quote_features import (
     FEATURES,
     MAX_EMBEDDED,
     candidate_weights,

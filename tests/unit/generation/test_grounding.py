@@ -3,9 +3,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.generation.grounding import Grounder, answer_sentence_spans
-from app.generation.prompts import REFUSAL, PromptLibrary
-from app.generation.support import UNREAD
+from app.core.types import REFUSAL
+from app.generation.check.grounding import Grounder, answer_sentence_spans
+from app.generation.check.support import UNREAD
+from app.generation.prompt.prompts import PromptLibrary
 from tests.fakes.readers import WordReader
 from tests.unit.generation.passages import evidence
 

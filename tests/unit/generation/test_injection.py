@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.text import words
-from app.generation import injection
-from app.generation.injection import ADDRESSED_TO_A_MODEL, inspect, plain
+from app.generation.flags import injection
+from app.generation.flags.injection import ADDRESSED_TO_A_MODEL, inspect, plain
 
 CLEAN = (
     "The Normans were descended from Norse raiders. Their leader Rollo swore fealty to King"

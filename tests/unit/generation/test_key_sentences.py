@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from app.core.types import Evidence, Hit
-from app.generation.summaries import (
+from app.generation.quote.summaries import (
     FEWEST,
     MOST,
     document_parts,

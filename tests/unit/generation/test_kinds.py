@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.generation.quote_features import brings_of
+from app.generation.quote.quote_features import brings_of
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from typing import get_args
 import pytest
 
 from app.core.errors import InvalidInput
-from app.core.types import Message, Reasoning, Scope
-from app.generation.prompts import PARTS, REFUSAL, TASK_FIELDS, AnswerMode, PromptLibrary, Task
+from app.core.types import REFUSAL, Message, Reasoning, Scope
+from app.generation.prompt.prompts import PARTS, TASK_FIELDS, AnswerMode, PromptLibrary, Task
 
 HYDE = "temperature: 0\nmax_tokens: 9\n"
 SNAPSHOT = Path(__file__).with_name("prompts.snapshot.txt")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from app.core.types import Stance
-from app.generation.quoting import MOST_READ, ExtractiveGenerator
+from app.generation.quote.quoting import MOST_READ, ExtractiveGenerator
 from tests.unit.generation.passages import evidence
 
 LAMP = (

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from app.generation.clauses import read
-from app.generation.rows import rows_of, rows_say
+from app.generation.language.clauses import read
+from app.generation.language.rows import rows_of, rows_say
 
 LABELLED = """Travel limits per day in euros
 

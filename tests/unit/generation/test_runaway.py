@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.generation.runaway import RunawayGuard
+from app.generation.prompt.runaway import RunawayGuard
 
 TOLD = "Copy names, figures, dates and units exactly as the passages give them."
 

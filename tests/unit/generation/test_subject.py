@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from app.core.types import Evidence
-from app.generation.candidates import candidates
-from app.generation.quote_features import missing_things, named_things, speaks_of_it
+from app.generation.quote.candidates import candidates
+from app.generation.quote.quote_features import missing_things, named_things, speaks_of_it
 from app.models.minilm import MiniLmEmbedder
 from tests.unit.generation.passages import evidence
 

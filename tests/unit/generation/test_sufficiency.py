@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.generation.candidates import candidates
-from app.generation.choosing import choose, room_for
-from app.generation.quote_features import (
+from app.generation.quote.candidates import candidates
+from app.generation.quote.choosing import choose, room_for
+from app.generation.quote.quote_features import (
     SUFFICIENCY,
     Vectors,
     candidate_weights,
@@ -15,7 +15,7 @@ from app.generation.quote_features import (
     sentence_vectors,
     sufficiency_row,
 )
-from app.generation.quoting import ExtractiveGenerator, ExtractiveModel
+from app.generation.quote.quoting import ExtractiveGenerator, ExtractiveModel
 from tests.fakes.embedders import HashEmbedder
 from tests.fakes.encoders import HashEncoder
 from tests.unit.generation.passages import evidence

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from app.core.ports import Reader
 from app.core.types import Stance, Verdict
-from app.generation.reading import Claim, ReadPassage
-from app.generation.support import (
+from app.generation.check.support import (
     CONTRADICTED_FROM,
     MOST_READ,
     SUPPORTED_FROM,
@@ -19,6 +18,7 @@ from app.generation.support import (
     longest_run,
     verdict_of,
 )
+from app.generation.language.reading import Claim, ReadPassage
 
 TEXT = (
     "Braddock led about 1,500 army troops on an expedition in June 1755 to take Fort Duquesne. The"

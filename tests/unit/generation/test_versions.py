@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from app.core.types import Evidence
-from app.generation.candidates import candidates
-from app.generation.versions import same_with_other_figures, versions
+from app.generation.quote.candidates import candidates
+from app.generation.quote.versions import same_with_other_figures, versions
 from tests.unit.generation.passages import evidence
 
 TODAY = 20261128

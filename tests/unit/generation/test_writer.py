@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from app.generation.candidates import candidates
-from app.generation.choosing import choose
+from app.generation.quote.candidates import candidates
+from app.generation.quote.choosing import choose
 from tests.unit.generation.passages import evidence
 
 MAIL = (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from app.generation.candidates import candidates
-from app.generation.yes_no import settled_by
+from app.generation.quote.candidates import candidates
+from app.generation.quote.yes_no import settled_by
 from tests.unit.generation.passages import evidence
 
 LIGHTHOUSE = "The lighthouse of Skerry was built in 1854 by Thomas Stevenson."

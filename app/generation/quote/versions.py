@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from app.core.dates import LAST_DAY, dates_in
 from app.core.languages import LANGUAGES, words_like
 from app.core.types import Document
-from app.generation.candidates import Candidate
-from app.generation.choosing import years_in
-from app.generation.reading import content_tokens
+from app.generation.language.reading import content_tokens
+from app.generation.quote.candidates import Candidate
+from app.generation.quote.choosing import years_in
 
 _MOST = 4
 """Versions that an answer shows."""

@@ -23,9 +23,9 @@ from app.core.cancel import lazy
 from app.core.ports import Reader
 from app.core.text import tokenise
 from app.core.types import Stance, Verdict
-from app.generation.citations import without_marks
-from app.generation.entailment import verdict_on
-from app.generation.reading import (
+from app.generation.check.citations import without_marks
+from app.generation.check.entailment import verdict_on
+from app.generation.language.reading import (
     Alignment,
     Claim,
     ReadPassage,
@@ -39,8 +39,8 @@ from app.generation.reading import (
     token_weights,
     unknown_words,
 )
-from app.generation.rows import rows_say
-from app.generation.windows import window_for
+from app.generation.language.rows import rows_say
+from app.generation.language.windows import window_for
 
 # Find small contradictions between a claim and a text on the same subject.
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Literal
 
 from app.core.text import tokenise
-from app.generation.candidates import Candidate
-from app.generation.reading import antonyms, content_tokens, negations
+from app.generation.language.reading import antonyms, content_tokens, negations
+from app.generation.quote.candidates import Candidate
 
 Word = Literal["Yes", "No"]
 

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from app.core.sentences import AT_TIME, CELLS, is_row, sentence_spans, spelt_out, stop_may_be_final
 from app.core.text import tokenise, word_count
 from app.core.types import Evidence
-from app.generation.injection import Finding, findings_at, is_foreign, is_plain_request
-from app.generation.reading import WeightedTokens, content_tokens, term_weights
+from app.generation.flags.injection import Finding, findings_at, is_foreign, is_plain_request
+from app.generation.language.reading import WeightedTokens, content_tokens, term_weights
 
 _TITLE_SHARE = 0.8
 """Of the words of a line that no stop closes: so many from the document's title, and it is the

@@ -14,12 +14,19 @@ from dataclasses import dataclass
 
 from app.core.ports import Reader
 from app.core.sentences import sentence_spans
-from app.core.types import Citation, CitedBy, Evidence, Sentence, Verdict
-from app.generation.citations import MARK, ClaimReader, guard, mark_numbers, plain_claim, with_mark
-from app.generation.prompts import PLACEHOLDER, REFUSAL
-from app.generation.reading import Claim, ReadPassage, content_tokens, read_passage
-from app.generation.support import Comparison, Examination, longest_run, verdict_of
-from app.generation.yes_no import asks_yes_or_no
+from app.core.types import REFUSAL, Citation, CitedBy, Evidence, Sentence, Verdict
+from app.generation.check.citations import (
+    MARK,
+    ClaimReader,
+    guard,
+    mark_numbers,
+    plain_claim,
+    with_mark,
+)
+from app.generation.check.support import Comparison, Examination, longest_run, verdict_of
+from app.generation.language.reading import Claim, ReadPassage, content_tokens, read_passage
+from app.generation.prompt.prompts import PLACEHOLDER
+from app.generation.quote.yes_no import asks_yes_or_no
 
 # Find answer sentences that repeat the prompt instead of the passages.
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from app.generation.clauses import Token, read, said_in
+from app.generation.language.clauses import Token, read, said_in
 
 _RULE = re.compile(r"\s*\|?\s*:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)*\|?\s*")
 _LABELLED = re.compile(r"([^:|]{1,80}):\s+(.*)")

@@ -22,8 +22,8 @@ from app.core.languages import DEFAULT, language_of
 from app.core.sentences import sentence_spans
 from app.core.text import CLAIMLESS_WORDS, tokenise
 from app.core.types import Passage
-from app.generation.clauses import COUNTED, TENS, Token, plain_number, read
-from app.generation.rows import Row, rows_of
+from app.generation.language.clauses import COUNTED, TENS, Token, plain_number, read
+from app.generation.language.rows import Row, rows_of
 
 MAX_QUOTE_CHARS = 600
 """A quote is something to read next to the sentence, not a page."""

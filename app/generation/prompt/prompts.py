@@ -24,7 +24,7 @@ from pydantic import (
 
 from app.core.errors import InvalidInput
 from app.core.text import fault_in_words
-from app.core.types import Message, Mode, Prompt, Reasoning, Scope
+from app.core.types import REFUSAL, Message, Mode, Prompt, Reasoning, Scope
 
 AnswerMode = Literal["general", "compare", "methodology", "reproduce", "summary"]
 """Modes that have a prompt; `datasets` needs no model."""
@@ -154,7 +154,7 @@ def prompt_files(overlay: Path | None) -> dict[str, Path]:
     Raises:
         InvalidInput: The overlay is no directory, or holds a prompt that does not exist.
     """
-    packaged = Path(__file__).with_name("prompts")
+    packaged = Path(__file__).with_name("templates")
     sources = {path.name: path for path in sorted(packaged.glob("*.yml"))}
     if overlay is None:
         return sources
@@ -203,9 +203,6 @@ def _read(kind: type[_Read], path: Path, fields: frozenset[str]) -> _Read:
 
 
 # The prompts of a server, and how one is built.
-
-REFUSAL = "I don't have enough information in the provided documents to answer that."
-"""The one sentence of an answer that has no evidence; part of the contract with clients."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,7 +360,7 @@ class PromptLibrary:
 
     def is_overlaid(self, name: str) -> bool:
         """Return whether a file, by its name without ending, is the user's own."""
-        return self.sources[f"{name}.yml"].parent != Path(__file__).with_name("prompts")
+        return self.sources[f"{name}.yml"].parent != Path(__file__).with_name("templates")
 
     def instructions(self) -> tuple[str, ...]:
         """Return every instruction text of answer prompts, once, with placeholders."""

@@ -18,7 +18,7 @@ from typing import Literal, get_args
 
 from app.core.sentences import sentence_spans
 from app.core.text import function_words, tokenise, words
-from app.generation.directives import directives
+from app.generation.flags.directives import directives
 
 _MARKS = re.compile("[\u0300-\u036f]+")
 
@@ -245,3 +245,12 @@ def is_foreign(asked: str, sentences: Sequence[str], index: int) -> bool:
         if position != index:
             around.update(tokenise(sentences[position]))
     return bool(around) and len(own & around) <= _SHARED_MAX * len(own)
+
+
+def without_instructions(text: str) -> str:
+    """Return a passage without the sentences that read like instructions to a model."""
+    spans = sentence_spans(text)
+    sentences = [text[start:end] for start, end in spans]
+    return " ".join(
+        sentence for at, sentence in enumerate(sentences) if not findings_at(sentences, at)
+    )

@@ -12,8 +12,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from app.core.sentences import sentence_spans
-from app.generation.prompts import REFUSAL
-from app.generation.reading import content_tokens
+from app.core.types import REFUSAL
+from app.generation.language.reading import content_tokens
 
 _ITEM = (
     r"(?:(?:passages?|sources?|documents?|docs?|refs?|references?|excerpts?|n|no\.?|p|\^"

@@ -10,10 +10,10 @@ from typing import Literal
 
 from app.core.text import tokenise
 from app.core.types import Evidence
-from app.generation.candidates import Candidate
-from app.generation.quoting import Quoting
-from app.generation.reading import MAX_QUOTE_CHARS, content_tokens
-from app.generation.summaries import alike, alone
+from app.generation.language.reading import MAX_QUOTE_CHARS, content_tokens
+from app.generation.quote.candidates import Candidate
+from app.generation.quote.quoting import Quoting
+from app.generation.quote.summaries import alike, alone
 
 MOST_THINGS = 5
 """Rows of a comparison."""

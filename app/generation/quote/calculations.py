@@ -20,9 +20,7 @@ from app.core.languages import DEFAULT, LANGUAGES, language_of
 from app.core.sentences import CELLS
 from app.core.text import CLAIMLESS_WORDS, tokenise
 from app.core.types import Evidence
-from app.generation.candidates import Candidate, candidates, one_line
-from app.generation.choosing import years_in
-from app.generation.quantities import (
+from app.generation.language.quantities import (
     EXCHANGED,
     NO_FIGURE,
     NOTHING,
@@ -36,7 +34,9 @@ from app.generation.quantities import (
     with_commas,
     written,
 )
-from app.generation.quoting import Quoting
+from app.generation.quote.candidates import Candidate, candidates, one_line
+from app.generation.quote.choosing import years_in
+from app.generation.quote.quoting import Quoting
 
 Operation = Literal[
     "growth", "share", "mean", "change", "sum", "count", "largest", "smallest", "years", "values",

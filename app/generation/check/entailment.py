@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
-from app.generation.clauses import Token, said_in
+from app.generation.language.clauses import Token, said_in
 
 _MOST_LEFT_OUT = 4
 """Words with content that may be left out within a claim."""

@@ -21,8 +21,7 @@ from app.core.ports import PassageEncoder
 from app.core.text import CLAIMLESS_WORDS, tokenise, word_count, words
 from app.core.types import Evidence, Passage
 from app.core.vectors import max_sim
-from app.generation.candidates import Candidate
-from app.generation.reading import (
+from app.generation.language.reading import (
     ReadPassage,
     WeightedTokens,
     content_tokens,
@@ -33,6 +32,7 @@ from app.generation.reading import (
     spelt_figures,
     term_weights,
 )
+from app.generation.quote.candidates import Candidate
 
 # Find which kind of answer a question asks for, and whether a sentence brings one.
 

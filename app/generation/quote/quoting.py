@@ -21,11 +21,10 @@ from app.core.cancel import CancelToken
 from app.core.languages import DEFAULT
 from app.core.ports import PassageEncoder, Reader
 from app.core.text import function_words, tokenise
-from app.core.types import Citation, Evidence, Prompt, Sentence, Token
-from app.generation.candidates import NUMBERED, Candidate, candidates, quotable, rendered
-from app.generation.choosing import AnswerRoom, choose, lacks_its_cell, room_for
-from app.generation.prompts import REFUSAL
-from app.generation.quote_features import (
+from app.core.types import REFUSAL, Citation, Evidence, Prompt, Sentence, Token
+from app.generation.quote.candidates import NUMBERED, Candidate, candidates, quotable, rendered
+from app.generation.quote.choosing import AnswerRoom, choose, lacks_its_cell, room_for
+from app.generation.quote.quote_features import (
     FEATURES,
     SUFFICIENCY,
     Floats,

@@ -20,10 +20,11 @@ from itertools import groupby, pairwise
 
 from app.core.text import word_count
 from app.core.types import Evidence
-from app.generation.candidates import Candidate, candidates, quotable
-from app.generation.context import TokenEstimate, without_instructions
-from app.generation.quoting import QuotedText, Quoting
-from app.generation.reading import MAX_QUOTE_CHARS, content_tokens
+from app.generation.flags.injection import without_instructions
+from app.generation.language.reading import MAX_QUOTE_CHARS, content_tokens
+from app.generation.language.tokens import TokenEstimate
+from app.generation.quote.candidates import Candidate, candidates, quotable
+from app.generation.quote.quoting import QuotedText, Quoting
 
 # Cut a document's passages into the parts that a summary or a checklist goes through.
 

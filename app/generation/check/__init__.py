@@ -1,0 +1,1 @@
+"""Whether the passages hold what a sentence says, and the citations that say so."""

@@ -1,0 +1,1 @@
+"""Passages that give orders to a model."""

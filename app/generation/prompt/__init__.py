@@ -1,0 +1,1 @@
+"""What a chat model reads, within its window, and when its stream ends."""

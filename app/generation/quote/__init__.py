@@ -1,0 +1,1 @@
+"""The passages' own sentences as an answer: quotes, calculations, comparisons, summaries."""
