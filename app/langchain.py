@@ -10,7 +10,7 @@ from langchain_text_splitters import TextSplitter
 from app.client import METADATA, DocuMindClient
 from app.core.types import ParsedDocument
 from app.ingest.chunking import chunk
-from app.ingest.names import IngestOptions
+from app.ingest.options import IngestOptions
 
 
 class DocuMindRetriever(BaseRetriever):

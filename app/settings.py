@@ -31,7 +31,7 @@ from app.core.types import (
     Rerank,
 )
 from app.generation.prompt.prompts import GenerationOptions
-from app.ingest.names import IngestOptions, find_engine
+from app.ingest.options import IngestOptions, find_engine
 from app.jobs.runner import LANES, JobOptions, Lane
 from app.models.multilingual import CURE, is_installed
 from app.models.options import (

@@ -12,8 +12,8 @@ from importlib import import_module
 from pathlib import Path
 
 from app.core.types import FileType
-from app.ingest.names import IngestOptions
 from app.ingest.ocr import MOST_PIXELS
+from app.ingest.options import IngestOptions
 from app.ingest.parsers.formats import FORMATS, FileFormat
 from app.ingest.parsers.images import MOST_IMAGE_PIXELS
 from app.ingest.parsers.office import MAX_ENTRIES, MAX_RATIO, MAX_UNPACKED_BYTES

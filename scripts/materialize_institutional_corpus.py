@@ -23,7 +23,8 @@ from app.cli.main import run_at_edge
 from app.core.errors import Conflict, InvalidInput
 from app.core.types import Library
 from app.ingest.metadata import describe
-from app.ingest.names import IngestOptions, source_key
+from app.ingest.names import source_key
+from app.ingest.options import IngestOptions
 from app.ingest.parsers import DirectParser
 from app.ingest.sources.folders import LICENCE, SampleDocuments, bundled
 

@@ -27,11 +27,11 @@ from app.core.types import (
     WriteResult,
 )
 from app.ingest.embedding import VectorBackfill, fingerprint_of
-from app.ingest.names import IngestOptions
+from app.ingest.options import IngestOptions
 from app.storage.catalog.answers import AnswerStore
 from app.storage.catalog.database import Database
+from app.storage.catalog.ledger import BulkLedger
 from app.storage.catalog.sqlite import SqliteDatabase
-from app.storage.catalog.state import BulkLedger
 from app.storage.files.durable import Steps
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore

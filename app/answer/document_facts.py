@@ -13,8 +13,8 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from app.answer.intent import folded, without_politeness
-from app.answer.search import Targets, with_headings
 from app.answer.steps import CERTAIN, AnswerSteps, Found, Written, closed
+from app.answer.targets import Targets, with_headings
 from app.answer.writing import Outcome
 from app.core.types import Document, Evidence, SourcesEvent, TokenEvent
 from app.generation.language.reading import content_tokens

@@ -54,7 +54,7 @@ from app.core.types import (
 from app.generation.check.citations import without_marks
 from app.generation.check.grounding import Grounder
 from app.generation.quote.quoting import Selection
-from app.storage.catalog.state import ModelStore
+from app.storage.catalog.models import ModelStore
 
 # Define the questions and passages that test models.
 

@@ -27,7 +27,7 @@ from app.core.types import (
     WaitsFor,
 )
 from app.generation.prompt.prompts import PromptLibrary, Task
-from app.storage.catalog.state import ModelStore
+from app.storage.catalog.models import ModelStore
 
 SIDE_CALL_S = 30.0
 """Longest call besides the answer's own (a draft, a rewrite, sub-queries), seconds: what it would

@@ -9,9 +9,10 @@ from datetime import UTC, datetime
 from itertools import product
 from typing import cast, get_args
 
-from app.answer.search import MOST_DOCUMENTS, Search, Targets, with_headings
+from app.answer.search import Search
 from app.answer.steps import CERTAIN, Found, Quoted
 from app.answer.strategies import numbered
+from app.answer.targets import MOST_DOCUMENTS, Targets, with_headings
 from app.core.sentences import sentence_spans
 from app.core.types import Document, Evidence, Hit, Mode, Notice, Quote
 from app.generation.quote.calculations import (

@@ -13,28 +13,15 @@ from collections.abc import Generator as Steps
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from app.answer.conversation import (
-    ConversationMemory,
-    carried,
-    parts_of,
-    recollection,
-    rewrite,
-    translate,
-)
 from app.answer.document_facts import fact_of, fact_wish, list_of, opening_of, which_documents
 from app.answer.judging import judged_answer
+from app.answer.memory import ConversationMemory, recollection
 from app.answer.models import LEADING_PARAMETERS, NEAREST_PARAMETERS, Manner, ModelSpeeds, manner
 from app.answer.modes import NEEDS_MODEL, SHAPED_MODES, EngineModes, inventory
 from app.answer.options import AnswerOptions
 from app.answer.pointing import stands_alone
-from app.answer.search import (
-    Search,
-    SearcherFor,
-    Targets,
-    libraries,
-    names_something,
-    with_headings,
-)
+from app.answer.questions import carried, parts_of, rewrite, translate
+from app.answer.search import Search, SearcherFor, libraries
 from app.answer.steps import (
     NO_WRITER,
     AnswerSteps,
@@ -48,6 +35,7 @@ from app.answer.steps import (
 )
 from app.answer.strategies import StrategyContext, find, numbered
 from app.answer.summaries import WHICH_DOCUMENT, Summaries, wish_of
+from app.answer.targets import Targets, names_something, with_headings
 from app.answer.writing import (
     CONFIDENT,
     AnswerWriter,

@@ -12,9 +12,9 @@ from collections.abc import Generator as Steps
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 
-from app.answer.conversation import out_of_letter
 from app.answer.intent import Intent, detect, without_politeness
 from app.answer.models import ModelCalls, ModelChoice, ModelSelector
+from app.answer.questions import out_of_letter
 from app.answer.records import AnswerJournal
 from app.answer.research import Research, is_empty
 from app.answer.search import embedder_names

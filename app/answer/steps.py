@@ -10,8 +10,8 @@ from collections.abc import Generator as Steps
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from app.answer.conversation import Memory
 from app.answer.intent import Intent
+from app.answer.memory import Memory
 from app.answer.models import ModelCalls, ModelChoice
 from app.answer.search import Search
 from app.answer.writing import Outcome, supported_share

@@ -23,9 +23,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from app.answer.conversation import listed
 from app.answer.models import ModelCalls
 from app.answer.options import AnswerOptions
+from app.answer.questions import listed
 from app.answer.search import Search, joined, libraries
 from app.answer.writing import is_refusal, reads_as_refusal
 from app.core.errors import InvalidInput, ProviderError

@@ -16,9 +16,9 @@ from app.answer import intent
 from app.answer.intent import any_of, folded, without_politeness
 from app.answer.judging import judged_answer
 from app.answer.models import Manner
-from app.answer.search import MOST_DOCUMENTS, Targets
 from app.answer.steps import CERTAIN, AnswerSteps, Asked, Found, Written, closed, hosted_notice
 from app.answer.strategies import numbered
+from app.answer.targets import MOST_DOCUMENTS, Targets
 from app.answer.writing import (
     DEFAULT_WINDOW_TOKENS,
     AnswerWriter,

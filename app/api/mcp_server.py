@@ -46,7 +46,7 @@ from app.core.forms import form, json_values
 from app.core.labels import MOST_LABEL_CHARACTERS, MOST_TAGS, Condition
 from app.core.types import CheckReport, Document, Heading, Job, Library, LibraryName, Mode, Scope
 from app.ingest.names import display_name, source_key
-from app.jobs.runner import IngestPayload, UploadedFile, has_text, report_of
+from app.jobs.payloads import IngestPayload, UploadedFile, has_text, report_of
 
 if TYPE_CHECKING:
     from app.bootstrap.services import Services

@@ -72,7 +72,7 @@ from app.models.selection import (
     compare,
 )
 from app.settings import Settings
-from app.storage.catalog.state import ModelStore
+from app.storage.catalog.models import ModelStore
 
 T = TypeVar("T")
 

@@ -10,8 +10,8 @@ from dataclasses import asdict
 
 from app.answer.checking import CheckService
 from app.answer.completion import Completions
-from app.answer.conversation import ConversationMemory
 from app.answer.judging import ClaimJudge
+from app.answer.memory import ConversationMemory
 from app.answer.model_test import ModelTester
 from app.answer.models import ModelSpeeds
 from app.answer.records import AnswerJournal
@@ -19,13 +19,9 @@ from app.answer.research import Research
 from app.answer.service import RAGService
 from app.answer.suggestions import Suggester
 from app.answer.writing import AnswerWriter
-from app.bootstrap.libraries import (
-    Calibrator,
-    Libraries,
-    LibraryEmbedders,
-    acting_constants,
-    inert_settings,
-)
+from app.bootstrap.embedders import Calibrator, LibraryEmbedders
+from app.bootstrap.inert import acting_constants, inert_settings
+from app.bootstrap.libraries import Libraries
 from app.bootstrap.models import Models, delete_graphs
 from app.core.cancel import Periodic
 from app.core.errors import InvalidInput, StorageError

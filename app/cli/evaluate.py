@@ -20,7 +20,7 @@ from app.evaluation.arms import AxesBody
 from app.evaluation.cases import in_words, load
 from app.evaluation.collections import EXPECTED, collections_below, from_path
 from app.evaluation.report import SEPARATOR, ArmTimings, EvaluationReport, ReportExperiment, to_trec
-from app.ingest.names import Chunker
+from app.ingest.options import Chunker
 from app.settings import Settings
 
 SourceArgument = Annotated[

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -576,3 +576,23 @@ class QuestionCode:
         The model has 30,000 whole words; a misspelt word is seldom among them.
         """
         return frozenset(stem for stem, n in zip(self.stems, self.pieces, strict=True) if n == 1)
+
+
+def page_texts(
+    pages: Sequence[PageSpan], start: int, end: int, read: Callable[[int, int], str]
+) -> tuple[PageText, ...]:
+    """Return each page of a span, its text, and the part of the span on it, for `page_boxes`.
+
+    `pages` is the page map of a revision, `start` and `end` are a span of its text, of which `read`
+    returns the characters `[start, end)`.
+    """
+    return tuple(
+        PageText(
+            page.number,
+            read(page.start, page.end),
+            max(start, page.start) - page.start,
+            min(end, page.end) - page.start,
+        )
+        for page in pages
+        if page.start < end and start < page.end
+    )

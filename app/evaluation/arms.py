@@ -15,7 +15,7 @@ from app.core.errors import InvalidInput
 from app.core.types import Fusion, LibraryName, Rerank, Strategy
 from app.evaluation.cases import BODY, CaseBody
 from app.evaluation.collections import Parity
-from app.ingest.names import Chunker, IngestOptions
+from app.ingest.options import Chunker, IngestOptions
 from app.retrieval.request import RetrievalOptions
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from app.answer.conversation import ConversationMemory
+from app.answer.memory import ConversationMemory
 from app.answer.models import ModelSelector, ModelSpeeds
 from app.answer.options import AnswerOptions
 from app.answer.records import AnswerJournal
@@ -28,7 +28,7 @@ from app.evaluation.arms import Arm, Chunking
 from app.evaluation.collections import Collection
 from app.generation.check.grounding import Grounder
 from app.ingest.embedding import CodeBackfill, VectorBackfill, fingerprint_of
-from app.ingest.names import IngestOptions
+from app.ingest.options import IngestOptions
 from app.ingest.parsers import DirectParser
 from app.ingest.pipeline import IngestPipeline
 from app.retrieval.pipeline import Retriever

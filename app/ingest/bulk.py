@@ -43,10 +43,10 @@ from app.core.types import (
     ParsedDocument,
 )
 from app.ingest.chunking import chunk
-from app.ingest.names import IngestOptions
+from app.ingest.options import IngestOptions
 from app.ingest.parsers.html import parse_html
 from app.ingest.parsers.wikitext import parse_wikitext
-from app.storage.catalog.state import BulkLedger
+from app.storage.catalog.ledger import BulkLedger
 
 if TYPE_CHECKING:
     from app.storage.writer import CatalogIndexWriter

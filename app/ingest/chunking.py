@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from app.core.errors import InvalidInput
 from app.core.sentences import sentence_spans
 from app.core.types import ChunkSpan, Heading, ParsedDocument
-from app.ingest.names import Chunker, IngestOptions
+from app.ingest.options import Chunker, IngestOptions
 
 # Sections: spans between headings under the names that filters and prompts know.
 

@@ -20,7 +20,7 @@ from app.core.text import TOKENIZER_VERSION
 from app.core.types import Chunk, EmbedderIdentity, Fingerprint, FloatArray, Library, PassageCode
 from app.core.vectors import l2_normalise
 from app.ingest.chunking import CHUNKER_VERSION, halves
-from app.ingest.names import IngestOptions
+from app.ingest.options import IngestOptions
 from app.storage.catalog.documents import Catalog
 from app.storage.catalog.passage_codes import PassageCodeStore
 from app.storage.writer import CatalogIndexWriter

@@ -24,7 +24,7 @@ import pypdfium2
 
 from app.core.errors import Unreadable
 from app.core.types import PageWords, Word
-from app.ingest.names import IngestOptions
+from app.ingest.options import IngestOptions
 
 Picture = npt.NDArray[np.uint8]
 """`[height, width]`, gray."""

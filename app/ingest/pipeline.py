@@ -24,7 +24,7 @@ from app.core.types import (
 )
 from app.ingest.chunking import chunk
 from app.ingest.metadata import describe
-from app.ingest.names import IngestOptions
+from app.ingest.options import IngestOptions
 from app.ingest.parsers import READER_VERSION
 from app.ingest.parsers.formats import type_of
 

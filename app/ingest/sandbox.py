@@ -32,7 +32,7 @@ from app.core.errors import Busy, Cancelled, DocuMindError, InputError, Unreadab
 from app.core.forms import from_json
 from app.core.labels import found_labels
 from app.core.types import Highlight, Listing, PageBoxes, PageText, PageWords, ParsedDocument
-from app.ingest.names import IngestOptions
+from app.ingest.options import IngestOptions
 
 # Exchange a JSON header and a body between server and parsing child.
 

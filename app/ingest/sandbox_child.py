@@ -18,7 +18,7 @@ from pathlib import Path
 
 from app.core.errors import DocuMindError, Unreadable
 from app.core.types import Highlight, PageText, PageWords
-from app.ingest.names import IngestOptions
+from app.ingest.options import IngestOptions
 from app.ingest.parsers import DirectParser
 from app.ingest.sandbox import Header, pack_document, pack_error, receive, send
 

@@ -34,7 +34,7 @@ from app.ingest.bulk import (
     Prepared,
     prepare,
 )
-from app.ingest.names import IngestOptions
+from app.ingest.options import IngestOptions
 from app.ingest.sources.dumps import FirstArticles, is_markup, open_articles, source_name
 from app.jobs.runner import JobContext, JobRunner, per_library
 from app.storage.catalog.documents import Catalog

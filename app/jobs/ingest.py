@@ -43,15 +43,8 @@ from app.ingest.embedding import BackfillReport, ChunkFailure, VectorBackfill
 from app.ingest.parsers.listings import may_list
 from app.ingest.pipeline import READ_AS, IngestPipeline, waits_for_ocr
 from app.ingest.sources.folders import SampleDocuments
-from app.jobs.runner import (
-    IngestPayload,
-    IngestReport,
-    JobContext,
-    JobRunner,
-    counted,
-    pending_originals,
-    report_of,
-)
+from app.jobs.payloads import IngestPayload, IngestReport, counted, pending_originals, report_of
+from app.jobs.runner import JobContext, JobRunner
 
 if TYPE_CHECKING:
     from app.storage.catalog.documents import Catalog

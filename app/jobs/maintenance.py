@@ -24,7 +24,7 @@ from app.generation.flags.injection import inspect
 from app.jobs.kinds import BACKUP, EVALUATION, EXPORT, FSCK, IMPORT, MODEL_TEST, PURGE
 from app.jobs.runner import JobContext, JobRunner, per_library
 from app.models.ollama import PullProgress
-from app.storage.catalog.state import ModelStore
+from app.storage.catalog.models import ModelStore
 
 if TYPE_CHECKING:
     from app.storage.store import IndexStore

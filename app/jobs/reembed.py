@@ -18,7 +18,7 @@ from app.core.text import words
 from app.core.types import Fingerprint, Job, Library, from_json, json_values
 from app.evaluation.collections import MOST_DOCUMENTS
 from app.ingest.embedding import BackfillReport, VectorBackfill, fingerprint_of
-from app.ingest.names import IngestOptions
+from app.ingest.options import IngestOptions
 from app.jobs.ingest import MOST_LOGGED, log_failures
 from app.jobs.runner import JobContext, JobRunner
 from app.retrieval.reading import Calibrations, equated

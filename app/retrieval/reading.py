@@ -18,7 +18,7 @@ from app.core.text import tokenise
 from app.core.types import Band, Filters, Fingerprint, Fusion, Library, Mode, Passage, Signals
 from app.retrieval.request import RetrievalOptions
 from app.retrieval.search import Floats, QuestionWords
-from app.storage.catalog.state import CalibrationRows
+from app.storage.catalog.models import CalibrationRows
 
 
 @dataclass(slots=True, eq=False)

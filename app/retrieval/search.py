@@ -10,8 +10,8 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from app.core.cancel import lazy
 from app.core.languages import DEFAULT, language_of
+from app.core.lazy import lazy
 from app.core.text import content_or_all, tokenise
 from app.core.types import Library, Mode, Scored
 from app.storage.words.port import LibraryWords

@@ -16,9 +16,9 @@ from hashlib import blake2b
 import numpy as np
 from qdrant_client import models
 
-from app.core.cancel import lazy
 from app.core.errors import StorageError
 from app.core.languages import DEFAULT, LANGUAGES, language_of
+from app.core.lazy import lazy
 from app.core.text import content_or_all, edit_distance, one_edit_away, tokenise
 from app.core.types import Filters, Library, Scored
 from app.shared.qdrant import WORK_S, NoCollection, SearchEngine

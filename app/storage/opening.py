@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import Protocol, cast
 
 from app.core.errors import DocuMindError, ExtraMissing, InvalidInput
@@ -61,11 +60,35 @@ class Engine(Protocol):
     def silent(self) -> tuple[str, ...]:
         """Return the nodes that do not answer now."""
 
+    def peers(self) -> int:
+        """Return how many nodes the cluster has."""
+        ...
 
-def _shared(module: str, setting: str) -> ModuleType:
-    """Return a module of `app.shared`, which a setting asks for."""
+    def close(self) -> None: ...
+
+
+class SharedMode(Protocol):
+    """The entrance of `app.shared`: `app/shared/entrance.py` says what each function does."""
+
+    def catalog(self, url: str, steps: Steps) -> Database: ...
+    def changes(self, database: Database) -> ChangeLog: ...
+    def originals(self, cache: Path, steps: Steps, url: str, most_bytes: int) -> Originals: ...
+    def engine(self, options: IndexOptions) -> Engine: ...
+    def checked(self, opened: Engine) -> Engine: ...
+    def words(
+        self, library: Library, opened: Engine, options: IndexOptions, steps: Steps
+    ) -> WordIndex: ...
+    def writer_of_words(self) -> type[LexicalWriter]: ...
+    def vectors(self, opened: Engine, steps: Steps, *, ef_search: int) -> VectorStore: ...
+    def database_said(self, url: str) -> str: ...
+    def store_said(self, url: str) -> str: ...
+    def node_said(self, url: str, api_key: str) -> str: ...
+
+
+def _shared(setting: str) -> SharedMode:
+    """Return what a setting asks for of `app.shared`."""
     try:
-        return importlib.import_module(f"app.shared.{module}")
+        return cast("SharedMode", importlib.import_module("app.shared.entrance"))
     except ModuleNotFoundError as exc:
         raise InvalidInput(
             f"{setting} needs the extra 'shared': pip install 'documind-server[shared]'"
@@ -83,13 +106,12 @@ def open_database(path: Path, url: str, steps: Steps) -> Database:
     """
     if not url:
         return SqliteDatabase(path, steps)
-    return cast("Database", _shared("postgres", "DATABASE_URL").PostgresDatabase(url, steps))
+    return _shared("DATABASE_URL").catalog(url, steps)
 
 
 def open_log(database: Database, *, shared: bool) -> ChangeLog:
     """Return the log of changes; where the catalog is shared, marks are read from it alone."""
-    kind = _shared("changes", "DATABASE_URL").SharedChangeLog if shared else ChangeLog
-    return cast("ChangeLog", kind(database))
+    return _shared("DATABASE_URL").changes(database) if shared else ChangeLog(database)
 
 
 def open_originals(options: IndexOptions, steps: Steps) -> Originals:
@@ -103,9 +125,7 @@ def open_originals(options: IndexOptions, steps: Steps) -> Originals:
     if not options.originals_url:
         return Originals(directory, steps)
     cache, most = options.data_dir / "originals-cache", options.originals_cache_bytes
-    kept: Originals = _shared("originals", "ORIGINALS_URL").ObjectOriginals(
-        cache, steps, options.originals_url, most
-    )
+    kept = _shared("ORIGINALS_URL").originals(cache, steps, options.originals_url, most)
     missing = sorted(names_in(directory) - kept.names()) if directory.is_dir() else []
     for name in missing:
         kept.store(directory / f"{name}.bin")
@@ -122,13 +142,8 @@ def open_engine(options: IndexOptions) -> Engine | None:
     """
     if not options.search_url:
         return None
-    opened = _shared("qdrant", "SEARCH_URL").SearchEngine(
-        options.search_url, options.search_api_key, options.search_replicas, options.search_shards
-    )
-    opened.check()
-    words = _shared("qdrant_words", "SEARCH_URL")
-    opened.adopt({words.WORDS: words.FIELDS})
-    return cast("Engine", opened)
+    entrance = _shared("SEARCH_URL")
+    return entrance.checked(entrance.engine(options))
 
 
 def open_words(
@@ -141,14 +156,12 @@ def open_words(
     """
     if engine is None:
         return TantivyIndex(path, options, steps)
-    kind = _shared("qdrant_words", "SEARCH_URL").QdrantWords
-    return cast("WordIndex", kind(library, engine, options, steps))
+    return _shared("SEARCH_URL").words(library, engine, options, steps)
 
 
 def word_writer(*, shared: bool) -> type[LexicalWriter]:
     """Return what writes words: of this process alone, or of several that share an engine."""
-    kind = _shared("words", "SEARCH_URL").SharedLexicalWriter if shared else LexicalWriter
-    return cast("type[LexicalWriter]", kind)
+    return _shared("SEARCH_URL").writer_of_words() if shared else LexicalWriter
 
 
 def open_stores(
@@ -162,8 +175,8 @@ def open_stores(
         ExtraMissing: The extra of a kind is not installed; the message says how to install it.
     """
     if engine is not None:
-        store = _shared("qdrant", "SEARCH_URL").QdrantStore
-        return dict.fromkeys(Library, store(engine, steps, ef_search=options.ef_search))
+        store = _shared("SEARCH_URL").vectors(engine, steps, ef_search=options.ef_search)
+        return dict.fromkeys(Library, store)
     kinds = {options.store_of(library) for library in Library}
     stores = {kind: _open(kind, options, steps) for kind in kinds}
     return {library: stores[options.store_of(library)] for library in Library}
@@ -227,14 +240,13 @@ def engine_states(options: IndexOptions) -> Iterator[EngineState]:
     """
     asked: list[tuple[str, str, Callable[[], str]]] = []
     if url := options.database_url:
-        asked.append(("PostgreSQL", "DATABASE_URL", partial(_ask, "postgres", "DATABASE_URL", url)))
+        asked.append(("PostgreSQL", "DATABASE_URL", partial(_ask_database, url)))
     for url in filter(None, options.search_url.split(",")):
         asked.append(("Qdrant", "SEARCH_URL", partial(_ask_node, url, options.search_api_key)))
     if options.search_url:
         asked.append(("copies in Qdrant", "SEARCH_REPLICAS", partial(_ask_cluster, options)))
     if url := options.originals_url:
-        ask_store = partial(_ask, "originals", "ORIGINALS_URL", url)
-        asked.append(("object store", "ORIGINALS_URL", ask_store))
+        asked.append(("object store", "ORIGINALS_URL", partial(_ask_store, url)))
     answering: set[str] = set()
     for name, setting, ask in asked:
         if setting == "SEARCH_REPLICAS" and "SEARCH_URL" not in answering:
@@ -246,17 +258,18 @@ def engine_states(options: IndexOptions) -> Iterator[EngineState]:
             yield EngineState(name, setting, exc.message, answers=False)
 
 
-def _ask(module: str, setting: str, url: str) -> str:
-    return str(_shared(module, setting).ask(url))
+def _ask_database(url: str) -> str:
+    return _shared("DATABASE_URL").database_said(url)
+
+
+def _ask_store(url: str) -> str:
+    return _shared("ORIGINALS_URL").store_said(url)
 
 
 def _ask_node(url: str, api_key: str) -> str:
     """Return a node's address and version."""
-    engine = _shared("qdrant", "SEARCH_URL").SearchEngine(url, api_key)
-    try:
-        return f"{without_credentials(engine.urls[0])}, Qdrant {engine.version()}"
-    finally:
-        engine.close()
+    said = _shared("SEARCH_URL").node_said(url, api_key)
+    return f"{without_credentials(url.strip().rstrip('/'))}, Qdrant {said}"
 
 
 def _ask_cluster(options: IndexOptions) -> str:
@@ -266,12 +279,9 @@ def _ask_cluster(options: IndexOptions) -> str:
         InvalidInput: The cluster has other copies or fewer shards than the settings ask for.
     """
     replicas = options.search_replicas
-    engine = _shared("qdrant", "SEARCH_URL").SearchEngine(
-        options.search_url, options.search_api_key, replicas, options.search_shards
-    )
+    engine = _shared("SEARCH_URL").engine(options)
     try:
-        kept: Sequence[Copies] = engine.copies()
-        peers: int = engine.peers()
+        kept, peers = engine.copies(), engine.peers()
     finally:
         engine.close()
     if replicas > peers:

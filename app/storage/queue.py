@@ -32,7 +32,7 @@ from app.core.ids import new_id
 from app.core.types import Job, JobFile, JobState, StopRequest
 from app.storage.catalog.database import Database
 from app.storage.catalog.schema import jobs, meta, put_meta
-from app.storage.catalog.state import FINISHED
+from app.storage.catalog.uploads import FINISHED
 from app.storage.files.durable import utc_now
 
 AFTER: Mapping[StopRequest, JobState] = {"pause": "paused", "cancel": "cancelled"}

@@ -19,12 +19,15 @@ from app.core.trace import counted
 from app.core.types import Fingerprint, Library
 from app.storage.catalog.answers import AnswerStore, ConversationStore, ShareStore
 from app.storage.catalog.documents import Catalog
+from app.storage.catalog.folders import SyncClaims
 from app.storage.catalog.keys import KeyStore
 from app.storage.catalog.labels import LabelStore
+from app.storage.catalog.ledger import BulkLedger
+from app.storage.catalog.models import CalibrationRows, ModelStore
 from app.storage.catalog.passage_codes import PassageCodeStore
 from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.sqlite import SqliteDatabase
-from app.storage.catalog.state import BulkLedger, CalibrationRows, ModelStore, SyncClaims, Unlinks
+from app.storage.catalog.uploads import Unlinks
 from app.storage.catalog.vectors import delete_unusable, unusable_vectors
 from app.storage.files.durable import Steps, delete_retired
 from app.storage.maintenance.backup import NO_BACKUP, BackupReport, backup

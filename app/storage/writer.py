@@ -41,7 +41,10 @@ from app.storage.catalog.answers import purge_quotes
 from app.storage.catalog.changes import STAGED, Claim
 from app.storage.catalog.database import Database
 from app.storage.catalog.documents import Catalog, read_key
+from app.storage.catalog.folders import delete_claims
 from app.storage.catalog.labels import LabelWriter
+from app.storage.catalog.ledger import delete_sources, record_page
+from app.storage.catalog.page_words import delete_words, keep_words, words_of
 from app.storage.catalog.revisions import RevisionBatch, Written
 from app.storage.catalog.rows import (
     add_change,
@@ -55,19 +58,13 @@ from app.storage.catalog.rows import (
     search_key,
 )
 from app.storage.catalog.schema import documents, meta, pieces, put_meta, revisions, rows_of
-from app.storage.catalog.state import (
+from app.storage.catalog.uploads import (
     ORIGINALS,
     accepted_at,
     awaited_originals,
-    delete_claims,
-    delete_sources,
-    delete_words,
     keep_out,
-    keep_words,
-    record_page,
     record_unlinks,
     unfinished_before,
-    words_of,
 )
 from app.storage.catalog.vectors import Builds, checked_rows, claim_fingerprint, store_vectors
 from app.storage.files.durable import utc_now, utc_text

@@ -23,7 +23,7 @@ from app.core.trace import Trace
 from app.core.types import FloatArray, Library
 from app.core.vectors import l2_normalise
 from app.ingest.embedding import fingerprint_of
-from app.ingest.names import IngestOptions
+from app.ingest.options import IngestOptions
 from app.ingest.parsers.wikitext import parse_wikitext
 from app.ingest.sources.dumps import XmlDump
 from app.models.minilm import MiniLmEmbedder

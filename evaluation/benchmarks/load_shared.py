@@ -25,7 +25,7 @@ from typing import TypeVar
 
 from app.client import DocuMindClient, FileToSend
 from app.ingest.embedding import fingerprint_of
-from app.ingest.names import IngestOptions
+from app.ingest.options import IngestOptions
 from app.models.minilm import MiniLmEmbedder
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore

@@ -20,8 +20,8 @@ from pathlib import Path
 import pypdfium2
 
 from app.core.errors import Unreadable
-from app.ingest.names import IngestOptions, find_engine
 from app.ingest.ocr import recognise, words_of_page
+from app.ingest.options import IngestOptions, find_engine
 from app.ingest.parsers.pdf import texts_of_words
 from app.ingest.parsers.pdf_layout import PageLayout
 from evaluation.lib.reports import COLLECTIONS, options, publish, report, table

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from app.evaluation.collections import from_folder
 from app.ingest.embedding import fingerprint_of
-from app.ingest.names import IngestOptions
+from app.ingest.options import IngestOptions
 from app.models.minilm import MiniLmEmbedder
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore

@@ -34,7 +34,7 @@ from app.evaluation.collections import Collection, from_folder
 from app.evaluation.metrics import compare, per_question
 from app.evaluation.report import to_trec
 from app.evaluation.workshop import CachedEmbedder, bench
-from app.ingest.names import IngestOptions
+from app.ingest.options import IngestOptions
 from app.ingest.parsers import DirectParser
 from app.models.minilm import MiniLmEmbedder
 from app.retrieval.request import RetrievalOptions, SearchRequest

@@ -29,7 +29,7 @@ from app.core.types import DocumentDraft, Fingerprint, Library
 from app.core.vectors import l2_normalise
 from app.evaluation.runner import KeptRows
 from app.ingest.embedding import fingerprint_of
-from app.ingest.names import IngestOptions
+from app.ingest.options import IngestOptions
 from app.models.minilm import MiniLmEmbedder
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore

@@ -21,7 +21,8 @@ from app.core.types import ParsedDocument
 from app.generation.flags.injection import inspect
 from app.ingest.chunking import chunk
 from app.ingest.metadata import describe
-from app.ingest.names import IngestOptions, display_name
+from app.ingest.names import display_name
+from app.ingest.options import IngestOptions
 from app.ingest.parsers import DirectParser
 
 NAMES = ("a.txt", "a.md", "a.html", "a.pdf", "a.docx", "a")

@@ -26,12 +26,13 @@ from app.core.errors import NotFound
 from app.core.ids import document_id
 from app.core.types import Fingerprint, Library, PageWords, ParsedDocument, RawDocument, json_values
 from app.ingest.embedding import VectorBackfill
-from app.ingest.names import IngestOptions
+from app.ingest.options import IngestOptions
 from app.ingest.parsers import DirectParser
 from app.ingest.pipeline import IngestPipeline
 from app.jobs.ingest import REREAD, Collecting, FetchJob
 from app.jobs.kinds import FETCH, register_ingest
-from app.jobs.runner import IngestPayload, JobOptions, JobRunner, UploadedFile
+from app.jobs.payloads import IngestPayload, UploadedFile
+from app.jobs.runner import JobOptions, JobRunner
 from app.storage.catalog.schema import documents
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore

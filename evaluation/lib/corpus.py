@@ -20,7 +20,7 @@ from app.core.types import Article, Fingerprint, FloatArray, Library
 from app.core.vectors import l2_normalise
 from app.evaluation.collections import Collection, from_folder
 from app.ingest.bulk import BulkIndexer, BulkTask
-from app.ingest.names import IngestOptions
+from app.ingest.options import IngestOptions
 from app.ingest.parsers.wikitext import parse_wikitext
 from app.ingest.sources.dumps import XmlDump
 from app.models.minilm import MiniLmEmbedder

@@ -19,7 +19,7 @@ import pypdfium2
 import pypdfium2.raw as pdfium
 
 from app.core.types import ParsedDocument
-from app.ingest.names import IngestOptions
+from app.ingest.options import IngestOptions
 from app.ingest.sandbox import SandboxedParser
 
 _CELL_GAP = 0.7

@@ -11,7 +11,7 @@ from app.evaluation.collections import Collection
 from app.evaluation.report import ReportProvenance
 from app.evaluation.workshop import Bench, CachedEmbedder, bench
 from app.ingest.embedding import fingerprint_of
-from app.ingest.names import IngestOptions
+from app.ingest.options import IngestOptions
 from app.models.minilm import MiniLmEmbedder
 from evaluation.lib.reports import SEED
 

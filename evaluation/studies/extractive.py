@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from app.answer.search import with_headings
+from app.answer.targets import with_headings
 from app.core.ports import PassageEncoder
 from app.core.text import words
 from app.core.trace import Trace

@@ -35,7 +35,7 @@ COMMAND = "python -m evaluation.studies.facts"
 _WORDS = 5
 """Longest answer that is looked for as it stands."""
 _PASSAGES = 4
-_PAPERS = 12
+_PAPERS = 24
 _CHAIN = (
     "Answer the question with the context below, in at most three sentences. If the context does"
     " not say it, say that you do not know.\n\nContext: {context}\n\nQuestion: {question}\n\nAnswer:"
@@ -92,7 +92,7 @@ class Kept:
 
 
 def facts_of(collection: Collection) -> list[Fact]:
-    """Return the questions with short answers about twelve papers, in the order of a draw."""
+    """Return the questions with short answers about so many papers, in the order of a draw."""
     found = [
         Fact(one.text, next(iter(collection.relevance[one.id])), answers_of(one))
         for one in collection.questions
@@ -150,7 +150,7 @@ def ask(client: DocuMindClient, ids: Mapping[str, str], fact: Fact) -> Row:
 def chain(client: DocuMindClient, ids: Mapping[str, str], fact: Fact) -> Row:
     """Return what a plain chain says over the product's first passages."""
     begun = time.perf_counter()
-    hits = client.search(fact.question, "papers", limit=_PASSAGES, doc_id=[ids[fact.paper]])["hits"]
+    hits = client.search(fact.question, "papers", limit=_PASSAGES, doc_ids=[ids[fact.paper]])["hits"]
     context = "\n\n".join(str(hit["text"]) for hit in hits)
     said = _CHAIN.format(context=context, question=fact.question)
     reply = requests.post(

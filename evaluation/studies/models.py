@@ -27,7 +27,7 @@ from typing import Literal, TypeVar, cast, get_args
 
 import numpy as np
 
-from app.answer.conversation import ConversationMemory
+from app.answer.memory import ConversationMemory
 from app.answer.models import ModelSelector, ModelSpeeds
 from app.answer.options import MannerOptions
 from app.answer.records import AnswerJournal

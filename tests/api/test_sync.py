@@ -311,7 +311,7 @@ def test_a_synced_folder_shows_what_it_holds_and_what_failed(
     assert beat["looked_at"] >= seen["looked_at"]
     # one that was killed says nothing any more
     long_ago = (datetime.now(UTC) - timedelta(minutes=12)).isoformat()
-    monkeypatch.setattr("app.storage.catalog.state.utc_now", lambda: long_ago)
+    monkeypatch.setattr("app.storage.catalog.folders.utc_now", lambda: long_ago)
     (silent,) = served.client.put("/api/v1/sync/folders", json=report).json()["folders"]
     assert silent["watched"] is False
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from app.core.types import LedgerEntry, Library
-from app.storage.catalog.state import BulkLedger
+from app.storage.catalog.ledger import BulkLedger
 from app.storage.files.durable import Steps
 from app.storage.opening import open_database
 

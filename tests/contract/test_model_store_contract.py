@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.core.types import ModelFindings, ModelSpeed
-from app.storage.catalog.state import ModelStore
+from app.storage.catalog.models import ModelStore
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
 

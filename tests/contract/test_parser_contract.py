@@ -26,7 +26,7 @@ from app.core.errors import (
 from app.core.normalisation import normalise
 from app.core.ports import Parser
 from app.core.types import Highlight, Listing, PageText
-from app.ingest.names import IngestOptions
+from app.ingest.options import IngestOptions
 from app.ingest.parsers import DirectParser
 from app.ingest.parsers.formats import FORMATS, type_of
 from app.ingest.sandbox import SandboxedParser

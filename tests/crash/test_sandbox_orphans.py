@@ -13,7 +13,7 @@ import pytest
 
 _SERVER = """
 import sys, threading
-from app.ingest.names import IngestOptions
+from app.ingest.options import IngestOptions
 from app.ingest.sandbox import SandboxedParser
 parser = SandboxedParser(IngestOptions(parse_processes=1))
 parser.parse(b"warm", "a.txt")

@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from app.core.types import Library
 from app.ingest.embedding import VectorBackfill
-from app.ingest.names import IngestOptions
+from app.ingest.options import IngestOptions
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
 from tests.fakes.embedders import HashEmbedder

@@ -14,7 +14,7 @@ from app.core.ids import content_sha256, document_id, fingerprint8
 from app.core.text import words
 from app.core.types import LedgerEntry, LedgerPage, Library, Metadata
 from app.core.vectors import cosine_distances
-from app.storage.catalog.state import ORIGINALS
+from app.storage.catalog.uploads import ORIGINALS
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
 from app.storage.words import writer as word_queue

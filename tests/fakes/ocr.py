@@ -13,8 +13,8 @@ from reportlab.pdfgen.canvas import Canvas
 
 from app.core.errors import Unreadable
 from app.core.types import Word
-from app.ingest.names import IngestOptions
 from app.ingest.ocr import Picture
+from app.ingest.options import IngestOptions
 
 PAGE = 400, 500
 """In points."""

@@ -11,7 +11,7 @@ from reportlab.pdfgen.canvas import Canvas
 
 from app.core.errors import Unreadable
 from app.core.types import PageText
-from app.ingest.names import IngestOptions, find_engine
+from app.ingest.options import IngestOptions, find_engine
 from app.ingest.sandbox import SandboxedParser
 
 LINES = (

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import Engine, event
 
 from app.bootstrap import build_services
-from app.bootstrap.libraries import Calibrator
+from app.bootstrap.embedders import Calibrator
 from app.bootstrap.services import Services
 from app.core.types import Library, Question
 from app.jobs.kinds import SAMPLES

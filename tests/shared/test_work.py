@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from app.core.types import Library, json_values
-from app.jobs.runner import IngestPayload, UploadedFile
+from app.jobs.payloads import IngestPayload, UploadedFile
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
 from tests.shared.engines import ROOT, DoubleProcess, Working

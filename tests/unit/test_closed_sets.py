@@ -21,7 +21,7 @@ from app.core.types import (
     Scope,
     Strategy,
 )
-from app.ingest.names import Chunker
+from app.ingest.options import Chunker
 from app.ingest.parsers.formats import FORMATS
 from app.retrieval.search import slots
 

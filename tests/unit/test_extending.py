@@ -22,7 +22,7 @@ from pathlib import Path
 
 from app.api.app import create_app
 from app.answer.strategies import STRATEGIES
-from app.ingest.names import IngestOptions
+from app.ingest.options import IngestOptions
 from app.ingest.parsers import DirectParser
 from app.ingest.parsers.formats import accepted, type_of
 from app.retrieval.request import Retrieval

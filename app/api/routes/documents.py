@@ -28,8 +28,8 @@ from app.core.types import (
     PageBoxes,
     PageText,
     TextSpan,
+    page_texts,
 )
-from app.ingest.names import page_texts
 from app.storage.maintenance.duplicates import MOST_DOCUMENTS, Duplicates, duplicates
 
 if TYPE_CHECKING:

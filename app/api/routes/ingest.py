@@ -40,10 +40,11 @@ from app.ingest.sources.dumps import is_part, open_articles, source_name
 from app.jobs.bulk import BULK_PLAN, BulkPayload
 from app.jobs.ingest import remove_samples
 from app.jobs.kinds import ARXIV, FETCH, SAMPLES, request_embedding
-from app.jobs.runner import IngestPayload, UploadedFile, has_text, is_finished, report_of
+from app.jobs.payloads import IngestPayload, UploadedFile, has_text, report_of
+from app.jobs.runner import is_finished
 from app.models.arxiv import base_id
 from app.models.webpage import LONGEST_URL
-from app.storage.catalog.state import FailedFile, SyncedFolder
+from app.storage.catalog.folders import FailedFile, SyncedFolder
 
 sync_router = APIRouter(prefix="/api/v1/sync", tags=["ingest"], responses=declared())
 

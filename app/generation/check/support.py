@@ -19,7 +19,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from app.core.cancel import lazy
+from app.core.lazy import lazy
 from app.core.ports import Reader
 from app.core.text import tokenise
 from app.core.types import Stance, Verdict

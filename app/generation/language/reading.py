@@ -17,8 +17,8 @@ from difflib import SequenceMatcher
 from functools import cache, lru_cache
 from pathlib import Path
 
-from app.core.cancel import lazy
 from app.core.languages import DEFAULT, language_of
+from app.core.lazy import lazy
 from app.core.sentences import sentence_spans
 from app.core.text import CLAIMLESS_WORDS, tokenise
 from app.core.types import Passage

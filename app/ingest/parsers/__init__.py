@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from app.core.cancel import CancelToken
 from app.core.errors import TooLarge, Unreadable
 from app.core.types import Highlight, Listing, PageBoxes, PageText, PageWords, ParsedDocument
-from app.ingest.names import IngestOptions
+from app.ingest.options import IngestOptions
 from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.sniffing import identify, pdf_start
 

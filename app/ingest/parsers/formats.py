@@ -14,7 +14,7 @@ from typing import cast
 
 from app.core.text import either
 from app.core.types import FileType, PageWords, ParsedDocument
-from app.ingest.names import IngestOptions
+from app.ingest.options import IngestOptions
 
 Parse = Callable[..., ParsedDocument]
 """Content, file name and limits to a document, of pages also the words that OCR recognised.

@@ -12,8 +12,8 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 
 from app.core.errors import TooLarge, Unreadable, UnsupportedType
 from app.core.types import PageWords, ParsedDocument
-from app.ingest.names import IngestOptions
 from app.ingest.ocr import DPI, INSTALL, MOST_PIXELS, POINTS, Picture
+from app.ingest.options import IngestOptions
 from app.ingest.parsers.pdf import assemble, texts_of_words, with_findings
 
 MOST_IMAGE_PIXELS = 60_000_000

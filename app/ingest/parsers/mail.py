@@ -17,7 +17,8 @@ from typing import TypeAlias
 
 from app.core.errors import Encrypted, InputError, TooLarge, Unreadable
 from app.core.types import ParsedDocument
-from app.ingest.names import IngestOptions, display_name
+from app.ingest.names import display_name
+from app.ingest.options import IngestOptions
 from app.ingest.parsers.blocks import Block, Inner, write
 from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.html import parse_html

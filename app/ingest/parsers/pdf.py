@@ -18,8 +18,8 @@ from app.core.errors import NoTextLayer, TooLarge, Unreadable
 from app.core.normalisation import normalise
 from app.core.text import UNSPACED
 from app.core.types import BlockSpan, Heading, PageSpan, PageWords, ParsedDocument
-from app.ingest.names import IngestOptions
 from app.ingest.ocr import INSTALL, text_layer
+from app.ingest.options import IngestOptions
 from app.ingest.parsers.blocks import resolved
 from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.headings import OutlineEntry, find_headings, with_outline

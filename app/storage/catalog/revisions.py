@@ -27,10 +27,10 @@ from app.storage.catalog.rows import (
     strings_from,
 )
 from app.storage.catalog.schema import chunks, documents, rows_of
-from app.storage.catalog.state import WHOLE_LIBRARY, accepted_at, deletions_of
 from app.storage.catalog.statements import RowValues as Row
 from app.storage.catalog.statements import SqlDialect
 from app.storage.catalog.texts import pack_outline, pack_pages, pack_texts
+from app.storage.catalog.uploads import WHOLE_LIBRARY, accepted_at, deletions_of
 from app.storage.files.durable import utc_now
 
 

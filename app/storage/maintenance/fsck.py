@@ -41,8 +41,8 @@ from app.storage.catalog.schema import (
     type_counts,
     vectors,
 )
-from app.storage.catalog.state import ORIGINALS
 from app.storage.catalog.texts import unpack_text
+from app.storage.catalog.uploads import ORIGINALS
 from app.storage.catalog.vectors import delete_unusable, unusable_vectors
 from app.storage.files.durable import BROKEN_MARK, utc_now
 from app.storage.maintenance.parts import Parts

@@ -8,7 +8,7 @@ from app.storage.catalog.database import Database
 from app.storage.catalog.documents import Catalog
 from app.storage.catalog.passage_codes import PassageCodeStore
 from app.storage.catalog.reading import CatalogLoader
-from app.storage.catalog.state import Unlinks
+from app.storage.catalog.uploads import Unlinks
 from app.storage.catalog.vectors import Builds
 from app.storage.files.durable import Steps
 from app.storage.files.originals import Originals

@@ -16,8 +16,8 @@ from app.core.errors import IndexDamaged
 from app.storage.catalog.database import Database
 from app.storage.catalog.schema import SCHEMA_VERSION, jobs, meta, unlinks, watermarks
 from app.storage.catalog.sqlite import damaged
-from app.storage.catalog.state import FINISHED, ORIGINALS, UNLINKED_KEY, originals_in
 from app.storage.catalog.statements import SqliteDialect
+from app.storage.catalog.uploads import FINISHED, ORIGINALS, UNLINKED_KEY, originals_in
 from app.storage.files.durable import Steps, replace_file
 from app.storage.files.originals import names_in
 from app.storage.opening import open_database

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from app.answer.conversation import ConversationMemory
+from app.answer.memory import ConversationMemory
 from app.answer.models import ModelSpeeds
 from app.answer.options import AnswerOptions
 from app.answer.records import AnswerJournal
@@ -33,7 +33,7 @@ from app.retrieval.pipeline import Retriever
 from app.retrieval.request import Retrieval, RetrievalOptions, SearchRequest
 from app.storage.catalog.answers import AnswerStore, ConversationStore
 from app.storage.catalog.database import Database
-from app.storage.catalog.state import ModelStore
+from app.storage.catalog.models import ModelStore
 from app.storage.store import IndexStore
 from tests.fakes.embedders import HashEmbedder
 from tests.fakes.generators import FixedModels

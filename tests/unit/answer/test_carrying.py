@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.answer.conversation import carried, out_of_letter
+from app.answer.questions import carried, out_of_letter
 from app.core.types import Library, Message, Question
 from tests.stores import passage
 from tests.unit.answer.bench import Bench

@@ -6,7 +6,7 @@ from app.answer.models import MIN_TOKENS, QUICK_PASSAGES, ModelSpeeds, manner
 from app.answer.options import MannerOptions
 from app.core.types import ModelFindings, ModelProfile, ModelSpeed, Usage
 from app.models.ollama import parameters_in_name, parameters_of
-from app.storage.catalog.state import ModelStore
+from app.storage.catalog.models import ModelStore
 from tests.stores import catalog_database
 
 AUTO = MannerOptions()

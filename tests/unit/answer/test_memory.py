@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.answer.conversation import ConversationMemory, Memory, recollection
+from app.answer.memory import ConversationMemory, Memory, recollection
 from app.answer.options import AnswerOptions
 from app.core.errors import NotFound
 from app.core.types import Message, Question

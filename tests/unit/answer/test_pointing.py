@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from app.answer.conversation import carried
 from app.answer.pointing import stands_alone
+from app.answer.questions import carried
 from app.core.types import Library, Message, Question
 from tests.stores import passage
 from tests.unit.answer.bench import Bench, codes

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.answer.conversation import listed
+from app.answer.questions import listed
 
 
 @pytest.mark.parametrize(

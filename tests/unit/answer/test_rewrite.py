@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from app.answer.conversation import Memory, cleaned, holds, rewrite
+from app.answer.memory import Memory
 from app.answer.models import ModelCalls
 from app.answer.pointing import stands_alone
+from app.answer.questions import cleaned, holds, rewrite
 from app.core.cancel import CancelToken
 from app.core.errors import ProviderTimeout
 from app.core.trace import Trace

@@ -11,7 +11,7 @@ from app.api.routes.ingest import outcome_response
 from app.client import error_from
 from app.core import errors
 from app.core.types import IngestOutcome, Job, json_values
-from app.jobs.runner import IngestReport
+from app.jobs.payloads import IngestReport
 
 # The codes of docs/http.md.
 CONTRACT = {

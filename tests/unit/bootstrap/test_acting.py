@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from app.bootstrap.libraries import acting_constants, inert_settings
+from app.bootstrap.inert import acting_constants, inert_settings
 from app.core.types import Library
 from app.retrieval.request import RetrievalOptions
 from app.settings import Settings

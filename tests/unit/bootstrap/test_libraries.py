@@ -9,7 +9,7 @@ import pytest
 from app.bootstrap.libraries import Libraries
 from app.core.trace import Trace
 from app.core.types import Library, RawDocument
-from app.ingest.names import IngestOptions
+from app.ingest.options import IngestOptions
 from app.ingest.parsers import DirectParser
 from app.retrieval.request import RetrievalOptions, SearchRequest
 from app.storage.catalog.changes import BuildState

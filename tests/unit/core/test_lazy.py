@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from app.core.cancel import lazy
+from app.core.lazy import lazy
 
 
 class Slow:

@@ -17,7 +17,7 @@ from app.evaluation.cases import CaseBody
 from app.evaluation.collections import from_cases, with_texts
 from app.evaluation.report import ReportArchive
 from app.evaluation.runner import OutcomeLog, QuestionOutcome, RankedPassages
-from app.ingest.names import IngestOptions
+from app.ingest.options import IngestOptions
 from app.retrieval.request import RetrievalOptions
 from tests.stores import passage, shelved
 

@@ -13,7 +13,7 @@ from app.core.errors import InvalidInput, NotFound, Unreadable
 from app.core.labels import Labels
 from app.core.types import Article, Library
 from app.ingest.bulk import BulkTask, Positioned, parse_article, prepare
-from app.ingest.names import IngestOptions
+from app.ingest.options import IngestOptions
 from app.ingest.sources.dumps import is_part, open_articles, source_name
 from scripts.generate_production_corpus import SyntheticEncyclopedia, SyntheticOptions, write_xml
 

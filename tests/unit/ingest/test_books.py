@@ -10,7 +10,7 @@ import pytest
 
 from app.core.errors import Encrypted
 from app.core.types import ParsedDocument
-from app.ingest.names import IngestOptions
+from app.ingest.options import IngestOptions
 from app.ingest.parsers import DirectParser
 from tests.fakes.files import make_epub
 

@@ -13,9 +13,9 @@ from app.core.errors import Cancelled, Conflict
 from app.core.types import Article, DocumentDraft, LedgerPage, Library, WriteResult
 from app.ingest import bulk
 from app.ingest.bulk import BulkIndexer, BulkTask, RunNotes
-from app.ingest.names import IngestOptions
+from app.ingest.options import IngestOptions
+from app.storage.catalog.ledger import BulkLedger
 from app.storage.catalog.schema import documents
-from app.storage.catalog.state import BulkLedger
 from scripts.generate_production_corpus import SyntheticEncyclopedia, SyntheticOptions
 from tests.stores import OpenWriter
 

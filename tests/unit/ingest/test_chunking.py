@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from app.core.errors import InvalidInput
 from app.core.types import Heading, PageSpan, ParsedDocument
 from app.ingest.chunking import chunk, halves
-from app.ingest.names import IngestOptions
+from app.ingest.options import IngestOptions
 from app.ingest.parsers.blocks import Block, Cell, write
 from tests.fakes.embedders import HashEmbedder
 

@@ -8,7 +8,7 @@ from app.core.cancel import CancelToken
 from app.core.errors import Cancelled
 from app.core.types import Library
 from app.ingest.embedding import CodeBackfill, VectorBackfill
-from app.ingest.names import IngestOptions
+from app.ingest.options import IngestOptions
 from tests.fakes.embedders import HashEmbedder
 from tests.fakes.encoders import HashEncoder
 from tests.stores import OpenWriter

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.core.types import ParsedDocument
-from app.ingest.names import IngestOptions
+from app.ingest.options import IngestOptions
 from app.ingest.parsers import DirectParser
 
 

@@ -11,7 +11,7 @@ from app.core.errors import Cancelled, DiskFull, ProviderBadResponse, ProviderUn
 from app.core.types import FloatArray, Library
 from app.core.vectors import l2_normalise
 from app.ingest.embedding import VectorBackfill, fingerprint_of
-from app.ingest.names import IngestOptions
+from app.ingest.options import IngestOptions
 from tests.fakes.embedders import HashEmbedder
 from tests.stores import OpenWriter, passage
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.core.errors import InputError
-from app.ingest.names import IngestOptions
+from app.ingest.options import IngestOptions
 from app.ingest.sandbox import SandboxedParser
 from tests.fakes.hostile import CANARY, HostileFile, files
 from tests.fakes.hostile.model import WORDS

@@ -15,8 +15,8 @@ from reportlab.pdfgen.canvas import Canvas
 
 from app.core.errors import NoTextLayer
 from app.core.types import PageSpan, ParsedDocument
-from app.ingest.names import IngestOptions
 from app.ingest.ocr import INSTALL
+from app.ingest.options import IngestOptions
 from app.ingest.parsers.pdf import assemble as assemble_pages
 from app.ingest.parsers.pdf import judge, pages_of_pictures, parse_pdf
 

@@ -7,7 +7,7 @@ import pytest
 
 from app.core.types import Article, Library
 from app.ingest.bulk import BulkIndexer, BulkTask, LinkCounts, MissingPolicy, RunNotes
-from app.ingest.names import IngestOptions
+from app.ingest.options import IngestOptions
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
 

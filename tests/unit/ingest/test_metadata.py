@@ -7,7 +7,7 @@ import pytest
 from app.core.types import Heading, Metadata, PageSpan, ParsedDocument
 from app.ingest.chunking import section_name, sections
 from app.ingest.metadata import describe
-from app.ingest.names import IngestOptions
+from app.ingest.options import IngestOptions
 from app.ingest.parsers import DirectParser
 from app.ingest.parsers.headings import find_headings
 from tests.fakes import files

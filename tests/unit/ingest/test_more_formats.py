@@ -9,7 +9,7 @@ import pytest
 
 from app.core.errors import Encrypted, UnsupportedType
 from app.core.types import ParsedDocument
-from app.ingest.names import IngestOptions
+from app.ingest.options import IngestOptions
 from app.ingest.parsers import DirectParser
 from app.ingest.parsers.office import in_reading_order
 

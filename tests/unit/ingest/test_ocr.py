@@ -11,8 +11,8 @@ from PIL import Image
 
 from app.core.errors import NoTextLayer, TooLarge, Unreadable, UnsupportedType
 from app.core.types import PageText, PageWords, Word
-from app.ingest.names import IngestOptions, find_engine
 from app.ingest.ocr import text_layer
+from app.ingest.options import IngestOptions, find_engine
 from app.ingest.parsers import DirectParser
 from app.ingest.parsers.pdf import texts_of_words
 from tests.fakes.ocr import GrayReader, gray, image, scanned

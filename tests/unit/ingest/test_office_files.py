@@ -7,7 +7,7 @@ import pytest
 from app.core.errors import Encrypted, TooLarge, Unreadable
 from app.core.types import ParsedDocument
 from app.ingest.chunking import chunk
-from app.ingest.names import IngestOptions
+from app.ingest.options import IngestOptions
 from app.ingest.parsers import DirectParser
 from tests.fakes.files import archive
 from tests.fakes.office import make_odf, make_pptx, said, shape

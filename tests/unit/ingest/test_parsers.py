@@ -9,8 +9,8 @@ from docx.oxml.parser import parse_xml
 
 from app.core.errors import UnsupportedType
 from app.core.labels import Labels
-from app.core.types import PageSpan
-from app.ingest.names import IngestOptions, page_texts
+from app.core.types import PageSpan, page_texts
+from app.ingest.options import IngestOptions
 from app.ingest.parsers import DirectParser
 from app.ingest.parsers.pdf import assemble as assemble_pages
 from app.ingest.parsers.pdf_boxes import align

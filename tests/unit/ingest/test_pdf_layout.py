@@ -14,7 +14,7 @@ from reportlab.pdfgen.canvas import Canvas
 from reportlab.platypus import PageBreak, Paragraph, SimpleDocTemplate, Table
 
 from app.core.types import PageText, ParsedDocument
-from app.ingest.names import IngestOptions
+from app.ingest.options import IngestOptions
 from app.ingest.parsers.pdf import parse_pdf
 from app.ingest.parsers.pdf_boxes import find_boxes
 from app.ingest.parsers.sniffing import identify

@@ -8,7 +8,7 @@ from app.core.cancel import CancelToken
 from app.core.errors import Cancelled, DiskFull
 from app.core.ids import document_id
 from app.core.types import IngestOutcome, JobFile, Library, RawDocument
-from app.ingest.names import IngestOptions
+from app.ingest.options import IngestOptions
 from app.ingest.parsers import DirectParser
 from app.ingest.pipeline import IngestPipeline
 from tests.fakes import files

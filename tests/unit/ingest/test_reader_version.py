@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from app.ingest.metadata import describe
-from app.ingest.names import IngestOptions
+from app.ingest.options import IngestOptions
 from app.ingest.parsers import READER_VERSION, DirectParser
 
 SAMPLES = Path(__file__).resolve().parents[3] / "data" / "sample_docs"

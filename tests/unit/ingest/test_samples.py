@@ -5,7 +5,7 @@ import pytest
 
 from app.core.errors import NotFound
 from app.core.types import Library
-from app.ingest.names import IngestOptions
+from app.ingest.options import IngestOptions
 from app.ingest.parsers import DirectParser
 from app.ingest.sources.folders import INVENTED, SampleDocuments, bundled
 

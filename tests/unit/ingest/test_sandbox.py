@@ -15,7 +15,7 @@ import pytest
 from app.core.cancel import CancelToken
 from app.core.errors import Busy, Cancelled, DocuMindError, Unreadable
 from app.core.types import ParsedDocument
-from app.ingest.names import IngestOptions
+from app.ingest.options import IngestOptions
 from app.ingest.sandbox import SandboxedParser, unpack_document, unpack_error
 
 OPTIONS = IngestOptions(parse_processes=1)

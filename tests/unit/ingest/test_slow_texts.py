@@ -20,7 +20,7 @@ from app.core.types import ParsedDocument
 from app.generation.flags.injection import inspect
 from app.ingest.chunking import chunk
 from app.ingest.metadata import describe
-from app.ingest.names import IngestOptions
+from app.ingest.options import IngestOptions
 from app.ingest.parsers.headings import find_headings
 from app.ingest.parsers.markdown import parse_markdown
 

@@ -10,7 +10,7 @@ import pytest
 
 from app.core.errors import Unreadable
 from app.core.types import ParsedDocument
-from app.ingest.names import IngestOptions
+from app.ingest.options import IngestOptions
 from app.ingest.parsers import DirectParser
 from app.ingest.parsers.sniffing import identify, without_encoded
 

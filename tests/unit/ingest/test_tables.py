@@ -9,7 +9,7 @@ import pytest
 from app.core.errors import Encrypted, TooLarge, Unreadable, UnsupportedType
 from app.core.types import ParsedDocument
 from app.ingest.chunking import chunk
-from app.ingest.names import IngestOptions
+from app.ingest.options import IngestOptions
 from app.ingest.parsers import DirectParser
 from app.ingest.parsers.workbooks import number, shown
 from tests.fakes.files import archive

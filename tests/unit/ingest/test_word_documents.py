@@ -9,7 +9,7 @@ import pytest
 
 from app.core.errors import Unreadable
 from app.core.types import ParsedDocument
-from app.ingest.names import IngestOptions
+from app.ingest.options import IngestOptions
 from app.ingest.parsers import DirectParser
 
 W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"

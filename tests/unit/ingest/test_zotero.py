@@ -6,7 +6,7 @@ import json
 
 from app.core.types import ParsedDocument
 from app.ingest.chunking import chunk
-from app.ingest.names import IngestOptions
+from app.ingest.options import IngestOptions
 from app.ingest.parsers import DirectParser
 
 

@@ -21,23 +21,15 @@ from app.core.errors import (
     StorageError,
 )
 from app.core.ports import Embedder
-from app.core.types import Fingerprint, FloatArray, Job, Library, json_values
+from app.core.types import Fingerprint, FloatArray, Job, Library, json_values, page_texts
 from app.ingest.embedding import VectorBackfill
-from app.ingest.names import IngestOptions, page_texts
+from app.ingest.options import IngestOptions
 from app.ingest.parsers import DirectParser
 from app.ingest.pipeline import READ_AS, IngestPipeline
 from app.jobs.ingest import Collecting, request_ocr, request_rereading
 from app.jobs.kinds import register_ingest, resume_backfills
-from app.jobs.runner import (
-    IngestPayload,
-    IngestReport,
-    JobOptions,
-    JobRunner,
-    UploadedFile,
-    has_text,
-    is_finished,
-    report_of,
-)
+from app.jobs.payloads import IngestPayload, IngestReport, UploadedFile, has_text, report_of
+from app.jobs.runner import JobOptions, JobRunner, is_finished
 from app.storage.files.durable import Steps
 from app.storage.maintenance.backup import restore
 from app.storage.options import IndexOptions

@@ -22,7 +22,7 @@ from app.retrieval.reading import (
     passes,
 )
 from app.retrieval.request import RetrievalOptions
-from app.storage.catalog.state import CalibrationRows
+from app.storage.catalog.models import CalibrationRows
 from tests.stores import catalog_database, passage
 
 OPTIONS = RetrievalOptions()

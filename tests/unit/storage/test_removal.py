@@ -74,7 +74,7 @@ def test_an_original_stays_while_another_document_has_the_same_bytes(store: Inde
 def test_an_original_stays_while_an_accepted_upload_waits_for_its_turn(
     store: IndexStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.storage.catalog.state.AT_REST_S", 0)
+    monkeypatch.setattr("app.storage.catalog.uploads.AT_REST_S", 0)
     sha256 = store.writer.store_original(b"same")
     draft = make_draft("a.txt", "same words", has_original=True, sha256=sha256)
     store.writer.write([draft])

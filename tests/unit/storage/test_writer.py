@@ -411,7 +411,7 @@ def test_what_is_pending_can_be_asked_for_some_documents(store: IndexStore) -> N
 def test_originals_of_waiting_jobs_outlive_a_restart_and_orphans_do_not(
     options: IndexOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.storage.catalog.state.AT_REST_S", 0)
+    monkeypatch.setattr("app.storage.catalog.uploads.AT_REST_S", 0)
     with IndexStore(options, vector_store="off") as store:
         wanted, orphan = (
             store.writer.store_original(b"accepted"),

@@ -22,8 +22,8 @@ from app.storage.catalog import schema as statements
 from app.storage.catalog import schema as work_schema
 from app.storage.catalog.changes import ChangeLog
 from app.storage.catalog.database import Database
+from app.storage.catalog.ledger import BulkLedger
 from app.storage.catalog.schema import metadata
-from app.storage.catalog.state import BulkLedger
 from app.storage.files.durable import Steps
 from app.storage.opening import open_database
 from app.storage.queue import JobQueue

@@ -11,7 +11,7 @@ from sqlalchemy import event
 from app.core.errors import Conflict, FingerprintMismatch
 from app.core.types import Fingerprint, Library
 from app.ingest.embedding import VectorBackfill
-from app.ingest.names import IngestOptions
+from app.ingest.options import IngestOptions
 from app.storage.catalog import vectors
 from app.storage.catalog.schema import BUILD_SHIFT
 from app.storage.options import IndexOptions
