@@ -55,7 +55,7 @@ T = TypeVar("T", bound="DataclassInstance")
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
-def knob(default: object, description: str, **bounds: Any) -> Any:  # as `Field`
+def setting(default: object, description: str, **bounds: Any) -> Any:  # as `Field`
     """Return the field of a setting: its default, what it is, its bounds."""
     return Field(default, description=description, **bounds)
 
@@ -86,336 +86,344 @@ class Settings(BaseSettings):
         env_ignore_empty=True,
     )
 
-    api_host: str = knob("127.0.0.1", "address to listen on")
-    api_port: int = knob(8001, "port to listen on", ge=1, le=65535)
+    api_host: str = setting("127.0.0.1", "address to listen on")
+    api_port: int = setting(8001, "port to listen on", ge=1, le=65535)
     data_dir: Path = Field(
         default_factory=default_data_dir,
         description="everything the server keeps; empty: ./var in a checkout or with a catalog in"
         " it, else the user's data folder",
     )
-    chroma_persist_dir: Path | None = knob(
+    chroma_persist_dir: Path | None = setting(
         None, "directory of the Chroma store; empty: DATA_DIR/chroma"
     )
-    originals_url: str = knob(
+    originals_url: str = setting(
         "",
         "s3://BUCKET/PREFIX?endpoint=http://HOST:PORT that keeps uploaded files (extra `shared`;"
         " keys: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY); empty: a directory in DATA_DIR",
     )
-    originals_cache_mb: int = knob(
+    originals_cache_mb: int = setting(
         2048, "files of the object store kept on this machine, the last used, MB", ge=1
     )
-    database_url: str = knob(
+    database_url: str = setting(
         "",
         "postgresql://USER:PASSWORD@HOST/DATABASE that holds the catalog of several servers"
         " (extra `shared`; with SEARCH_URL); empty: SQLite in DATA_DIR",
         repr=False,
     )
-    search_url: str = knob(
+    search_url: str = setting(
         "",
         "http://HOST:6333 of a Qdrant for vectors and words (extra `shared`; with"
         " DATABASE_URL), nodes with commas; empty: DATA_DIR",
     )
-    search_api_key: str = knob("", "key that the search engine asks for", repr=False)
-    search_replicas: int = knob(
+    search_api_key: str = setting("", "key that the search engine asks for", repr=False)
+    search_replicas: int = setting(
         _INDEX.search_replicas,
         "copies of every point in the search engine, made with a collection; with 2 any one node"
         " may be away",
         ge=1,
     )
-    search_shards: int = knob(
+    search_shards: int = setting(
         _INDEX.search_shards,
         "shards of a new collection in the search engine, which cannot be split later; 0: twice the"
         " nodes, at least 6",
         ge=0,
     )
-    job_lanes: Annotated[tuple[Lane, ...], NoDecode] = knob(
+    job_lanes: Annotated[tuple[Lane, ...], NoDecode] = setting(
         LANES,
         "lanes of jobs that this process works in, comma-separated; none: other"
         " processes do (documind work; needs SEARCH_URL)",
     )
-    default_library: DefaultLibrary = knob(
+    default_library: DefaultLibrary = setting(
         "auto",
         "library of a question that names none; `auto`: the one that holds your own"
         " documents, both if both do, else the samples in papers. What needs one library, such as"
         " an upload, then takes public",
     )
-    app_env: Literal["development", "staging", "production"] = knob(
+    app_env: Literal["development", "staging", "production"] = setting(
         "development", "development, staging or production, which adds HSTS; diagnostics shows it"
     )
 
     # models
-    ollama_base_url: str = knob(
+    ollama_base_url: str = setting(
         _HOSTS.ollama_base_url,
         "Ollama's address; of several, separated by commas, the first that answers",
     )
-    llm_provider: ProviderName = knob(
+    llm_provider: ProviderName = setting(
         _HOSTS.llm_provider,
         "who answers: auto, ollama, extractive, openai_compatible (any server of OpenAI's protocol"
         " at HOSTED_URL), openai, groq, google, mistral or anthropic",
     )
-    llm_model: str = knob(
+    llm_model: str = setting(
         "",
         "model that answers; empty: a chat model that Ollama has (the chosen one, else"
         " the best tested, else the largest of up to 8 billion parameters that fits memory)",
     )
-    helper_model: str = knob(
+    helper_model: str = setting(
         "", "model for rewrites, summaries and sub-queries; empty: the one that answers"
     )
-    embedding_provider: EmbeddingProviderName = knob(
+    embedding_provider: EmbeddingProviderName = setting(
         _HOSTS.embedding_provider,
         "who embeds; auto: Ollama where it has EMBEDDING_MODEL, else the embedded model",
     )
-    embedding_model: str = knob(_HOSTS.embedding_model, "embedding model on the provider")
-    embedded_model: EmbeddedModel = knob(
+    embedding_model: str = setting(_HOSTS.embedding_model, "embedding model on the provider")
+    embedded_model: EmbeddedModel = setting(
         "minilm",
         "model that embeds in the server itself: minilm (English) or multilingual (the"
         " extra multilingual)",
     )
-    reader: bool = knob(
+    reader: bool = setting(
         _HOSTS.reader,
         "read the likeliest sentences beside the question with a small model in the server itself;"
         " false: words and vectors alone choose what is quoted",
     )
-    public_embedded_model: EmbeddedModel | None = knob(
+    public_embedded_model: EmbeddedModel | None = setting(
         None, "the same for public; empty: EMBEDDED_MODEL"
     )
-    papers_embedded_model: EmbeddedModel | None = knob(
+    papers_embedded_model: EmbeddedModel | None = setting(
         None, "the same for papers; empty: EMBEDDED_MODEL"
     )
-    hosted_url: str = knob(
+    hosted_url: str = setting(
         "",
         "address of the host that LLM_PROVIDER or EMBEDDING_PROVIDER names; empty: the provider's"
         " own; OPENAI_BASE_URL is read too",
     )
-    hosted_key: str = knob("", "its key; OPENAI_API_KEY is read too", repr=False)
-    hosted_model: str = knob("", "its model that answers; OPENAI_MODEL is read too")
-    ollama_request_timeout_sec: float = knob(
+    hosted_key: str = setting("", "its key; OPENAI_API_KEY is read too", repr=False)
+    hosted_model: str = setting("", "its model that answers; OPENAI_MODEL is read too")
+    ollama_request_timeout_sec: float = setting(
         _HOSTS.ollama_timeout_s, "seconds a model call may be silent", gt=0
     )
-    ollama_keep_alive: str = knob(_HOSTS.ollama_keep_alive, "how long Ollama keeps a model loaded")
-    llm_num_ctx: int = knob(
+    ollama_keep_alive: str = setting(
+        _HOSTS.ollama_keep_alive, "how long Ollama keeps a model loaded"
+    )
+    llm_num_ctx: int = setting(
         _HOSTS.num_ctx, "context window in tokens, clamped to the model", ge=512
     )
-    llm_max_tokens: int = knob(
+    llm_max_tokens: int = setting(
         _GENERATION.max_tokens,
         "longest answer in tokens; unset, 256 with the compact prompt",
         ge=16,
     )
-    llm_temperature: float = knob(
+    llm_temperature: float = setting(
         _GENERATION.temperature,
         "sampling temperature; unset, a packaged prompt may have one of its own",
         ge=0,
         le=2,
     )
-    max_model_calls: int = knob(_HOSTS.max_model_calls, "model calls at once", ge=1)
+    max_model_calls: int = setting(_HOSTS.max_model_calls, "model calls at once", ge=1)
 
     # ingest
-    chunk_size: int = knob(_INGEST.chunk_size, "ceiling of a chunk in characters", ge=100, le=8000)
-    chunk_overlap: int = knob(
+    chunk_size: int = setting(
+        _INGEST.chunk_size, "ceiling of a chunk in characters", ge=100, le=8000
+    )
+    chunk_overlap: int = setting(
         _INGEST.chunk_overlap, "characters shared by neighbouring chunks", ge=0
     )
-    max_file_size_mb: int = knob(50, "largest upload in MiB", ge=1)
-    ocr: Ocr = knob(
+    max_file_size_mb: int = setting(50, "largest upload in MiB", ge=1)
+    ocr: Ocr = setting(
         _INGEST.ocr,
         "pages whose text is recognised in the background: auto (pictures of text, and fonts that"
         " name other characters than they show), off, always (every page)",
     )
-    ocr_engine: OcrEngine = knob(
+    ocr_engine: OcrEngine = setting(
         "auto",
         "what recognises it: auto (rapidocr, the extra `ocr`, else the program tesseract),"
         " rapidocr or tesseract",
     )
-    ocr_languages: str = knob(
+    ocr_languages: str = setting(
         _INGEST.ocr_languages,
         "languages of tesseract, as deu+eng; empty: all that are installed",
         pattern=r"^([a-zA-Z_]+(\+[a-zA-Z_]+)*)?$",
     )
-    arxiv_base_url: str = knob(_HOSTS.arxiv_base_url, "arXiv host for fetch-arxiv")
-    zotero_url: str = knob(
+    arxiv_base_url: str = setting(_HOSTS.arxiv_base_url, "arXiv host for fetch-arxiv")
+    zotero_url: str = setting(
         "http://127.0.0.1:23119", "Zotero on this machine for documind sync zotero"
     )
-    samples: bool = knob(True, "index the sample documents once when both libraries are empty")
-    seed_sample_docs: bool = knob(
+    samples: bool = setting(True, "index the sample documents once when both libraries are empty")
+    seed_sample_docs: bool = setting(
         False, "purge and re-seed the samples when SAMPLE_CORPUS_VERSION changes"
     )
-    sample_corpus_version: str = knob("2", "marker for SEED_SAMPLE_DOCS")
+    sample_corpus_version: str = setting("2", "marker for SEED_SAMPLE_DOCS")
 
     # retrieval
-    top_k_results: int = knob(
+    top_k_results: int = setting(
         _RETRIEVAL.top_k, "passages for an answer when the request names no top_k", ge=1, le=50
     )
-    relevance_threshold: float = knob(
+    relevance_threshold: float = setting(
         _RETRIEVAL.relevance_threshold, "cosine distance cutoff of papers (arm dense)", ge=0, le=2
     )
-    public_relevance_threshold: float = knob(
+    public_relevance_threshold: float = setting(
         _RETRIEVAL.public_relevance_threshold,
         "cosine distance cutoff of public (arm dense)",
         ge=0,
         le=2,
     )
-    keyword_rerank_weight: float = knob(
+    keyword_rerank_weight: float = setting(
         _RETRIEVAL.keyword_rerank_weight,
         "weight of keyword overlap in papers (arm dense)",
         ge=0,
         le=1,
     )
-    public_keyword_rerank_weight: float = knob(
+    public_keyword_rerank_weight: float = setting(
         _RETRIEVAL.public_keyword_rerank_weight,
         "weight of keyword overlap in public (arm dense)",
         ge=0,
         le=1,
     )
-    enable_fallback_retrieval: bool | None = knob(
+    enable_fallback_retrieval: bool | None = setting(
         _RETRIEVAL.enable_fallback,
         "hand a model the nearest passages when none passes the cutoff; empty: to models from 3"
         " billion parameters on, and hosted ones",
     )
-    fallback_top_n: int = knob(_RETRIEVAL.fallback_top_n, "passages of the fallback", ge=1)
-    fusion: Fusion = knob(_RETRIEVAL.fusion, "relative_score, rrf, dense or lexical")
-    rerank: Rerank = knob(
+    fallback_top_n: int = setting(_RETRIEVAL.fallback_top_n, "passages of the fallback", ge=1)
+    fusion: Fusion = setting(_RETRIEVAL.fusion, "relative_score, rrf, dense or lexical")
+    rerank: Rerank = setting(
         _RETRIEVAL.rerank,
         "order of the best passages: auto (late where a library has codes), none, late, mmr or"
         " cross_encoder (the built-in reader)",
     )
-    late_interaction_max_chunks: int = knob(
+    late_interaction_max_chunks: int = setting(
         _INGEST.late_interaction_max_chunks,
         "chunks up to which a library keeps codes for late interaction, 16 bytes a token; 0: off",
         ge=0,
     )
-    embed_on_query_budget_ms: float = knob(
+    embed_on_query_budget_ms: float = setting(
         _RETRIEVAL.embed_on_query_budget_ms,
         "milliseconds a question may spend embedding candidates without a vector",
         ge=0,
     )
-    query_embed_timeout_s: float = knob(
+    query_embed_timeout_s: float = setting(
         _HOSTS.query_embed_timeout_s,
         "seconds a question waits for its vector; then it is searched by words",
         gt=0,
     )
-    max_dense_vectors: int = knob(
+    max_dense_vectors: int = setting(
         0,
         f"vectors that dense search finds; 0: a quarter of RAM, at {STORE_BYTES['chroma']:,} bytes"
         f" each in chroma and {STORE_BYTES['faiss']} in faiss",
         ge=0,
     )
-    vector_cache_vectors: int = knob(
+    vector_cache_vectors: int = setting(
         _INDEX.vector_cache_vectors,
         "vectors up to which a library is searched in memory; 0: the store answers all",
         ge=0,
     )
-    vector_store: EmbeddedStore = knob(
+    vector_store: EmbeddedStore = setting(
         _INDEX.public_store,
         "store of vectors: chroma, or faiss for millions (codes in memory; the extra large)",
     )
-    public_vector_store: EmbeddedStore | None = knob(
+    public_vector_store: EmbeddedStore | None = setting(
         None, "store of public's vectors; empty: VECTOR_STORE"
     )
-    papers_vector_store: EmbeddedStore | None = knob(
+    papers_vector_store: EmbeddedStore | None = setting(
         None, "store of papers' vectors; empty: VECTOR_STORE"
     )
-    chroma_store_text: bool = knob(
+    chroma_store_text: bool = setting(
         _INDEX.chroma_store_text,
         "keep title and text in Chroma's rows too, for tools that read the store; rows that are"
         " there get them by the next fill",
     )
-    chroma_collection_name: str = knob(
+    chroma_collection_name: str = setting(
         _INDEX.collection_papers, "Chroma collection of papers", min_length=3
     )
-    chroma_collection_public: str = knob(
+    chroma_collection_public: str = setting(
         _INDEX.collection_public, "Chroma collection of public", min_length=3
     )
 
     # answers
-    reasoning: Reasoning = knob(
+    reasoning: Reasoning = setting(
         _GENERATION.reasoning,
         "how a model is told to work where the mode's prompt sets none: grounded, cot,"
         " react or self_ask",
     )
-    flare_active_retrieval: bool = knob(
+    flare_active_retrieval: bool = setting(
         _ANSWER.flare_active_retrieval, "use flare where a request names no strategy"
     )
-    flare_draft_max_context_chars: int = knob(
+    flare_draft_max_context_chars: int = setting(
         _ANSWER.flare_draft_max_context_chars, "characters of context for the flare draft", ge=500
     )
-    memory_strategy: Literal["summary_buffer", "buffer", "none"] = knob(
+    memory_strategy: Literal["summary_buffer", "buffer", "none"] = setting(
         _ANSWER.memory_strategy, "how conversations are remembered"
     )
-    memory_buffer_size: int = knob(_ANSWER.memory_buffer_size, "exchanges kept word for word", ge=0)
-    memory_token_budget: int = knob(
+    memory_buffer_size: int = setting(
+        _ANSWER.memory_buffer_size, "exchanges kept word for word", ge=0
+    )
+    memory_token_budget: int = setting(
         _ANSWER.memory_token_budget, "tokens of memory in a prompt", ge=0
     )
-    first_token_target_s: float = knob(
+    first_token_target_s: float = setting(
         _MANNER.first_token_target_s,
         "seconds without a first word after which the page says what is waited for",
         gt=0,
     )
-    reading_s: float = knob(
+    reading_s: float = setting(
         _MANNER.reading_s,
         "seconds a model may read evidence, at its measured speed; at least 600 tokens",
         gt=0,
     )
-    model_prompts: PromptKind = knob(
+    model_prompts: PromptKind = setting(
         _MANNER.prompts, "auto, compact or full: how a model is told what to do"
     )
-    evidence: EvidenceKind = knob(
+    evidence: EvidenceKind = setting(
         _MANNER.evidence, "auto, short or full: how much a model is handed"
     )
-    prompts_dir: Path | None = knob(
+    prompts_dir: Path | None = setting(
         None, "overlay for the prompts, file by file; empty: the packaged ones"
     )
-    strict: bool = knob(
+    strict: bool = setting(
         _ANSWER.strict,
         "show no sentence of a model that the check does not call supported; a request can ask"
         " for it too",
     )
-    check_by: CheckBy = knob(
+    check_by: CheckBy = setting(
         _ANSWER.check_by,
         "who decides whether a sentence is supported: reader, model (a chat model, asked yes"
         " or no), or both (it is where both say so); `documind models test` rates a model at it",
     )
-    refusal_language: Literal["en", "question"] = knob(
+    refusal_language: Literal["en", "question"] = setting(
         _ANSWER.refusal_language,
         "language of the refusal: en, or question for that of the question",
     )
-    store_answers: Literal["off", "hash", "full"] = knob(
+    store_answers: Literal["off", "hash", "full"] = setting(
         _ANSWER.store_answers, "what is kept of answers"
     )
-    answer_retention_days: int = knob(
-        _ANSWER.answer_retention_days, "days answers are kept; 0: for ever", ge=0
+    answer_retention_days: int = setting(
+        _ANSWER.answer_retention_days, "days answers are kept; 0: forever", ge=0
     )
 
     # edge
-    api_key: str = knob("", "key that /api/v1, /v1 and /mcp ask for; empty: none", repr=False)
-    allow_insecure_bind: bool = knob(False, "listen beyond loopback without a key")
-    allow_settings: bool = knob(
+    api_key: str = setting("", "key that /api/v1, /v1 and /mcp ask for; empty: none", repr=False)
+    allow_insecure_bind: bool = setting(False, "listen beyond loopback without a key")
+    allow_settings: bool = setting(
         True,
         "models, hosts and keys can be changed on the page and over HTTP; false: only by this file"
         " and by commands on the server's machine",
     )
-    trusted_hosts: Annotated[tuple[str, ...], NoDecode] = knob(
+    trusted_hosts: Annotated[tuple[str, ...], NoDecode] = setting(
         (), "Host names allowed besides the loopback ones, comma-separated"
     )
-    cors_origins: Annotated[tuple[str, ...], NoDecode] = knob(
+    cors_origins: Annotated[tuple[str, ...], NoDecode] = setting(
         ("http://localhost:3002", "http://localhost:5173"),
         "web origins that may call the API, comma-separated",
     )
-    cors_allow_all: bool = knob(False, "any web origin, for development")
-    forwarded_allow_ips: str = knob("", "proxy addresses whose forwarded headers are believed")
-    root_path: str = knob("", "path prefix behind a proxy")
-    disable_openapi: bool = knob(False, "no /docs, /redoc, /openapi.json")
-    enable_response_gzip: bool = knob(True, "gzip replies from 1 kB, never event streams")
-    thread_pool_size: int = knob(128, "threads for requests", ge=4)
-    max_streams: int = knob(64, "answers streaming at once", ge=1)
-    rate_limit_per_minute: int = knob(0, "requests a minute per client; 0: off", ge=0)
-    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = knob("INFO", "least severe log line")
-    log_json: bool = knob(False, "log lines as JSON")
-    otel_exporter_otlp_endpoint: str = knob(
+    cors_allow_all: bool = setting(False, "any web origin, for development")
+    forwarded_allow_ips: str = setting("", "proxy addresses whose forwarded headers are believed")
+    root_path: str = setting("", "path prefix behind a proxy")
+    disable_openapi: bool = setting(False, "no /docs, /redoc, /openapi.json")
+    enable_response_gzip: bool = setting(True, "gzip replies from 1 kB, never event streams")
+    thread_pool_size: int = setting(128, "threads for requests", ge=4)
+    max_streams: int = setting(64, "answers streaming at once", ge=1)
+    rate_limit_per_minute: int = setting(0, "requests a minute per client; 0: off", ge=0)
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = setting(
+        "INFO", "least severe log line"
+    )
+    log_json: bool = setting(False, "log lines as JSON")
+    otel_exporter_otlp_endpoint: str = setting(
         "",
         "OpenTelemetry collector that gets traces (OTLP over HTTP, like"
         " http://127.0.0.1:4318); empty: none",
     )
-    documind_git_sha: str = knob("", "commit shown by diagnostics; DOCMIND_GIT_SHA is read too")
-    documind_crash_at: int = knob(
+    documind_git_sha: str = setting("", "commit shown by diagnostics; DOCMIND_GIT_SHA is read too")
+    documind_crash_at: int = setting(
         0, "for crash tests: end the process at the n-th write step; 0: never", ge=0
     )
 

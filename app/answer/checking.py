@@ -30,8 +30,8 @@ from app.generation.check.citations import claim_spans, plain_claim
 from app.generation.check.grounding import PromptEcho
 from app.generation.check.support import Comparison, Examination, Origin, verdict_of
 from app.generation.language.reading import Claim, ReadPassage, read_passage
-from app.retrieval.legs import merge
 from app.retrieval.request import SearchRequest
+from app.retrieval.retrievers import merge
 
 _BATCH = 64
 """Sentences whose passages are searched together."""

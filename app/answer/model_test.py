@@ -20,23 +20,30 @@ from typing import Literal, TypeVar
 
 from app.answer.checking import CheckService
 from app.answer.judging import STATES_FROM, states
-from app.answer.models import Manner, ModelCalls, ModelChoice, ModelSelector, ModelSpeeds, manner
+from app.answer.models import (
+    ModelCalls,
+    ModelChoice,
+    ModelSelector,
+    ModelSpeeds,
+    PromptPlan,
+    manner,
+)
 from app.answer.options import MannerOptions
 from app.answer.writing import (
     CONFIDENT,
     AnswerWriter,
-    Assignment,
+    GenerationRequest,
     ModelText,
+    choose_outcome,
     is_refusal,
     quote_of,
     reads_as_refusal,
-    settle,
     write,
 )
 from app.core.cancel import CancelToken
 from app.core.errors import InvalidInput, ProviderError
-from app.core.forms import AS_JSON
 from app.core.ports import Generator
+from app.core.serialization import PUBLIC
 from app.core.trace import Trace
 from app.core.types import (
     Chunk,
@@ -180,7 +187,7 @@ class ModelReply:
 class Counts:
     """Outcomes of the built-in questions with one prompt; median times in seconds."""
 
-    __pydantic_config__ = AS_JSON
+    __pydantic_config__ = PUBLIC
     asked: int
     right: int
     """Right by the model's own words; a question without an answer is refused."""
@@ -204,7 +211,7 @@ CheckedBy = Literal["model", "reader"]
 class CheckRates:
     """What a judge says of the built-in claims: two rates that only together mean something."""
 
-    __pydantic_config__ = AS_JSON
+    __pydantic_config__ = PUBLIC
     true: int
     """Claims that their passage states, in other words."""
     false: int
@@ -444,10 +451,10 @@ class ModelTester:
                 prompts, at, absent, absent, True, False, False, None, None, None, 0.0
             )
         asked = Question(question.text, "public")
-        task = Assignment(asked, question.text, question.evidence, selection, (), how)
+        task = GenerationRequest(asked, question.text, question.evidence, selection, (), how)
         written, prompt_tokens, first_word_s, whole_s = self._written(choice, writer, task, cancel)
         grounded = self.grounder.ground(written.text, question.evidence, question=question.text)
-        outcome = settle(
+        outcome = choose_outcome(
             quoted, grounded, written.stopped, confident=selection.sufficiency >= CONFIDENT
         )
         own = outcome.model_text or ""
@@ -500,7 +507,7 @@ class ModelTester:
         return yes is not None and yes >= STATES_FROM
 
     def _written(
-        self, choice: ModelChoice, writer: Generator, task: Assignment, cancel: CancelToken
+        self, choice: ModelChoice, writer: Generator, task: GenerationRequest, cancel: CancelToken
     ) -> tuple[ModelText, int | None, float | None, float]:
         """Return the model's text, tokens read, and seconds to first word and end."""
 
@@ -539,7 +546,7 @@ class ModelTester:
         quote = quote_of(self.grounder, asked.text, selection, asked.evidence, leads=False)
         return selection, quote
 
-    def _manner(self, choice: ModelChoice, writer: Generator, prompts: Prompts) -> Manner:
+    def _manner(self, choice: ModelChoice, writer: Generator, prompts: Prompts) -> PromptPlan:
         speed = self.speeds.of(choice.profile.host, writer.name)
         forced = replace(self.options, prompts=prompts, evidence=EVIDENCE[prompts])
         return replace(manner(choice.profile, speed, forced), leads=False)

@@ -78,10 +78,7 @@ class ModelSelector(Protocol):
 
 @dataclass(slots=True)
 class ModelCalls:
-    """Model calls of one question, counted in its trace; not shared.
-
-    Their tokens are added up.
-    """
+    """Model calls of one question, counted in its trace; not shared. Their tokens are added up."""
 
     trace: Trace
     cancel: CancelToken
@@ -271,7 +268,7 @@ MIN_TOKENS = 600
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class PromptPlan:
     """The way one model is asked one question."""
 
     prompts: Literal["compact", "full"]
@@ -296,7 +293,7 @@ def manner(
     mode: Mode = "general",
     asked: EvidenceKind | None = None,
     own_prompt: bool = False,
-) -> Manner:
+) -> PromptPlan:
     """Return how to ask a model.
 
     Args:
@@ -325,7 +322,7 @@ def manner(
     leads = not findings.as_good_as_quotes if findings else is_led
     budget, why = _budget(speed, options.reading_s, quick=quick)
     because = "its test" if findings else "its size"
-    return Manner(
+    return PromptPlan(
         prompts,
         evidence,
         leads,

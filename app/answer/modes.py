@@ -209,7 +209,7 @@ class EngineModes:
         near = dict.fromkeys(list(dict.fromkeys(tabled))[:_MOST_TABLED])
         yield from ((document, False) for document in near)
         of_document: dict[Document, list[Hit]] = {}
-        for hit in found.search.weak(found.query).hits:
+        for hit in found.search.without_cutoff(found.query).hits:
             if has_rows(hit.passage.chunk.text) and hit.passage.document not in near:
                 of_document.setdefault(hit.passage.document, []).append(hit)
         for document, hits in list(of_document.items())[:_MOST_TABLED]:

@@ -32,7 +32,7 @@ class AnswerOptions:
     memory_token_budget: int = 2000
     store_answers: Literal["off", "hash", "full"] = "full"
     answer_retention_days: int = 0
-    """0: for ever."""
+    """0: forever."""
     refusal_language: Literal["en", "question"] = "en"
     """Language of the sentence of an abstention."""
     strict: bool = False

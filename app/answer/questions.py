@@ -120,7 +120,7 @@ _LETTER = 2
 """Sentences from which on a message may tell something before it asks."""
 
 
-def out_of_letter(message: str) -> tuple[str, tuple[str, ...]]:
+def extract_question(message: str) -> tuple[str, tuple[str, ...]]:
     """Return what a message asks, and the sentences around it.
 
     It is the sentences that end in a question mark, with those before them while too few words are

@@ -20,8 +20,8 @@ from urllib.parse import quote_plus
 from pydantic import BeforeValidator
 
 from app.answer.options import AnswerOptions
-from app.core.forms import AS_JSON, from_json, json_values
 from app.core.links import ZOTERO, WebLink, zotero_link
+from app.core.serialization import PUBLIC, from_json, json_values
 from app.core.types import (
     Answer,
     AnswerStatus,
@@ -62,7 +62,7 @@ _VALUES = attrgetter(*(one.name for one in fields(Signals)))
 class PassageRecord:
     """A passage of a stored revision; offsets are Unicode code points."""
 
-    __pydantic_config__ = AS_JSON
+    __pydantic_config__ = PUBLIC
     doc_id: str
     duplicate_of: str | None
     revision: int
@@ -167,7 +167,7 @@ def _preview(text: str) -> str:
 class NearestRecord:
     """A place that comes nearest to a question that was refused."""
 
-    __pydantic_config__ = AS_JSON
+    __pydantic_config__ = PUBLIC
     library: Library
     doc_id: str
     revision: int
@@ -207,7 +207,7 @@ _OF_ANSWER = (
 class AnswerRecord:
     """An answer whose every citation can be checked."""
 
-    __pydantic_config__ = AS_JSON
+    __pydantic_config__ = PUBLIC
     answer_id: str
     conversation_id: str | None
     answer: str

@@ -16,7 +16,13 @@ from dataclasses import dataclass, replace
 from app.answer.document_facts import fact_of, fact_wish, list_of, opening_of, which_documents
 from app.answer.judging import judged_answer
 from app.answer.memory import ConversationMemory, recollection
-from app.answer.models import LEADING_PARAMETERS, NEAREST_PARAMETERS, Manner, ModelSpeeds, manner
+from app.answer.models import (
+    LEADING_PARAMETERS,
+    NEAREST_PARAMETERS,
+    ModelSpeeds,
+    PromptPlan,
+    manner,
+)
 from app.answer.modes import NEEDS_MODEL, SHAPED_MODES, EngineModes, inventory
 from app.answer.options import AnswerOptions
 from app.answer.pointing import stands_alone
@@ -39,11 +45,11 @@ from app.answer.targets import Targets, names_something, with_headings
 from app.answer.writing import (
     CONFIDENT,
     AnswerWriter,
-    Assignment,
+    GenerationRequest,
     Outcome,
+    choose_outcome,
     quote_of,
     quoted_instead,
-    settle,
     whole_sentences,
     write,
 )
@@ -67,7 +73,7 @@ from app.core.types import (
     bare_name,
 )
 from app.generation.check.grounding import Grounder
-from app.generation.quote.choosing import SUMMARY, AnswerRoom
+from app.generation.quote.choosing import SUMMARY, QuoteBudget
 from app.generation.quote.quote_features import missing_things
 from app.generation.quote.quoting import Selection
 from app.storage.catalog.documents import Catalog
@@ -147,7 +153,7 @@ class Research:
 
     def _nearest(self, asked: Asked, text: str) -> tuple[Nearest, ...]:
         """Return the places that come nearest to a question, cutoff or not."""
-        hits = self._search(asked).weak(text, NEAREST_PASSAGES).hits
+        hits = self._search(asked).without_cutoff(text, NEAREST_PASSAGES).hits
         evidence = with_headings(self.catalog, numbered(hits))
         found = self.answer_writer.extractive.nearest(text, evidence) if evidence else ()
         return tuple(
@@ -345,7 +351,7 @@ class Research:
         return modes.shaped(quoted, leads=leads) or quoted
 
     def _selection(
-        self, found: Found, evidence: Sequence[Evidence], room: AnswerRoom | None
+        self, found: Found, evidence: Sequence[Evidence], room: QuoteBudget | None
     ) -> tuple[Selection, tuple[str, ...]]:
         """Return what to quote, of several questions for each, and those that nothing answers."""
         select = self.answer_writer.extractive.select
@@ -353,10 +359,10 @@ class Research:
         for part in found.search.parts if found.query == found.asked.text else ():
             own = {hit.passage.chunk.key for hit in found.search(part).hits if not hit.fallback}
             of_part = [item for item in evidence if item.hit.passage.chunk.key in own]
-            parts[part] = select(found.search.spelt(part), of_part, room)
+            parts[part] = select(found.search.corrected(part), of_part, room)
         answered = [one for one in parts.values() if one.chosen]
         if not answered:
-            return select(found.search.spelt(found.query), evidence, room), ()
+            return select(found.search.corrected(found.query), evidence, room), ()
         chosen = {(one.item.n, one.start): one for part in answered for one in part.chosen}
         selection = Selection(
             tuple(chosen.values()), min(one.sufficiency for one in answered), answered[0].ranked
@@ -407,7 +413,7 @@ class Research:
         name = extractive if outcome.quoted else model.name
         return closed(Written(found, outcome, name, quoted.confidence, quoted.missing, quote))
 
-    def _quote(self, found: Found, how: Manner) -> Steps[AnswerEvent, None, Quoted]:
+    def _quote(self, found: Found, how: PromptPlan) -> Steps[AnswerEvent, None, Quoted]:
         with found.asked.trace.stage("quote", len(found.evidence)) as stage:
             quoted = self._selected(found, leads=how.leads)
             stage.n_out = len(quoted.selection.chosen)
@@ -418,11 +424,11 @@ class Research:
         return quoted
 
     def _phrased(
-        self, quoted: Quoted, model: Generator, how: Manner
+        self, quoted: Quoted, model: Generator, how: PromptPlan
     ) -> Steps[AnswerEvent, None, tuple[Outcome, tuple[Notice, ...]]]:
         """Yield what the model writes and return what becomes of it, with notices."""
         found, asked = quoted.found, quoted.found.asked
-        task = Assignment(
+        task = GenerationRequest(
             asked.question,
             found.query if how.prompts == "compact" else asked.question.text,
             found.evidence,
@@ -453,7 +459,7 @@ class Research:
             stage.n_out = sum(len(sentence.citations) for sentence in grounded.sentences)
         # what a small model does not find is no evidence that it is not there
         confident = how.prompts == "compact" or quoted.selection.sufficiency >= CONFIDENT
-        outcome = settle(
+        outcome = choose_outcome(
             quoted.quote,
             grounded,
             written.stopped,
@@ -465,7 +471,7 @@ class Research:
     def _cutoff_decides(self, asked: Asked) -> bool:
         return (asked.question.fusion or self.fusion) == "dense"
 
-    def _manner(self, asked: Asked, model: Generator) -> Manner:
+    def _manner(self, asked: Asked, model: Generator) -> PromptPlan:
         profile, question = asked.choice.profile, asked.question
         speed = self.speeds.of(profile.host, model.name)
         return manner(
@@ -548,7 +554,7 @@ class Research:
         carries = carried(asked.text, earlier, asked.question.library, self.searcher_for)
         if carries is None:
             return found
-        found.search.together[carries] = (asked.text,)
+        found.search.fused_with[carries] = (asked.text,)
         return replace(found, rewritten=carries, query=carries)
 
     def _find(self, found: Found) -> Found:

@@ -17,9 +17,9 @@ from app.core.sentences import sentence_spans
 from app.core.trace import Trace
 from app.core.types import FloatArray, Hit, Library, Notice, Question, Scope
 from app.core.vectors import l2_normalise
-from app.retrieval.legs import merge
 from app.retrieval.pipeline import Retriever
 from app.retrieval.request import Retrieval, SearchRequest
+from app.retrieval.retrievers import merge
 from app.retrieval.search import slots
 
 _LOG = logging.getLogger(__name__)
@@ -65,7 +65,7 @@ class Search:
     """Passages wanted when the question does not say."""
     searcher_for: SearcherFor
     trace: Trace
-    together: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    fused_with: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Texts that are searched together with others, fused: a follow-up that carries words, and as
     it stands; a message, and what it asks."""
     parts: tuple[str, ...] = ()
@@ -94,17 +94,17 @@ class Search:
         """
         if (text, passage) not in self._found:
             found = self._search(text, passage)
-            if text in self.together:
-                found = fused([found, *map(self, self.together[text])], self.places)
+            if text in self.fused_with:
+                found = fused([found, *map(self, self.fused_with[text])], self.places)
             self._found[text, passage] = found
         return self._found[text, passage]
 
-    def weak(self, text: str, top_k: int | None = None) -> Retrieval:
+    def without_cutoff(self, text: str, top_k: int | None = None) -> Retrieval:
         """Search for a text and keep what the cutoff would drop."""
         question = replace(self.question, retrieve_only=True, top_k=top_k or self.question.top_k)
-        return replace(self, question=question, together={}, _found={})(text)
+        return replace(self, question=question, fused_with={}, _found={})(text)
 
-    def spelt(self, text: str) -> str:
+    def corrected(self, text: str) -> str:
         """Return a text as it was searched: misspelt words matched to those of the library."""
         found = self._found.get((text, ""))
         return found.text if found and found.text else text

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from app.answer.intent import Intent, detect, without_politeness
 from app.answer.models import ModelCalls, ModelChoice, ModelSelector
-from app.answer.questions import out_of_letter
+from app.answer.questions import extract_question
 from app.answer.records import AnswerJournal
 from app.answer.research import Research, is_empty
 from app.answer.search import embedder_names
@@ -273,8 +273,8 @@ class RAGService:
             choice.watch,
             self._research.options.manner.first_token_target_s,
         )
-        text, around = out_of_letter(intent.text)
-        with self._catalog.moment():
+        text, around = extract_question(intent.text)
+        with self._catalog.snapshot():
             embedder = embedder_names(self._research.searcher_for, question.library)
             empty = intent.kind == "question" and is_empty(self._catalog, question.library)
         return Asked(

@@ -256,7 +256,7 @@ _HEDGES = re.compile(
 _UNSURE = 0.4
 """Probability of a word under which its sentence is searched for and generated again."""
 _ROUNDS = 3
-"""Sentences generated again at most, so that a small unsure model cannot search for ever."""
+"""Sentences generated again at most, so that a small unsure model cannot search forever."""
 _GAPS = re.compile(r"\?{2,}")
 _MAX_QUERY_CHARS = 400
 

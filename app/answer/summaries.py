@@ -15,19 +15,19 @@ from dataclasses import dataclass, replace
 from app.answer import intent
 from app.answer.intent import any_of, folded, without_politeness
 from app.answer.judging import judged_answer
-from app.answer.models import Manner
+from app.answer.models import PromptPlan
 from app.answer.steps import CERTAIN, AnswerSteps, Asked, Found, Written, closed, hosted_notice
 from app.answer.strategies import numbered
 from app.answer.targets import MOST_DOCUMENTS, Targets
 from app.answer.writing import (
     DEFAULT_WINDOW_TOKENS,
     AnswerWriter,
-    Assignment,
+    GenerationRequest,
     ModelText,
     Outcome,
+    choose_outcome,
     is_refusal,
     quoted_instead,
-    settle,
     write,
 )
 from app.core.errors import InvalidInput, ProviderError
@@ -71,7 +71,7 @@ _WHOLE = "Summarise {title} in about five sentences."
 
 _STOPS = (".", "!", "?", "\u3002", ")", '"', "\u201d", "|")
 
-ManneredBy = Callable[[Asked, Generator], Manner]
+ManneredBy = Callable[[Asked, Generator], PromptPlan]
 """Returns how a model is asked."""
 
 
@@ -135,7 +135,7 @@ class Summaries:
         return found, numbered([one.hit for one in whole], quoted.evidence), quoted
 
     def _parts(
-        self, whole: Sequence[Evidence], model: Generator, how: Manner, *, read_all: bool
+        self, whole: Sequence[Evidence], model: Generator, how: PromptPlan, *, read_all: bool
     ) -> tuple[SummaryPart, ...]:
         """Return what a model reads, one call each."""
         window = model.context_tokens or DEFAULT_WINDOW_TOKENS
@@ -149,7 +149,7 @@ class Summaries:
         found: Found,
         parts: Sequence[SummaryPart],
         model: Generator,
-        how: Manner,
+        how: PromptPlan,
         quote: Quote,
     ) -> Steps[AnswerEvent, None, tuple[Found, Outcome]]:
         """Yield progress and the model's summary; return what becomes of it."""
@@ -172,13 +172,13 @@ class Summaries:
             grounded = self.grounder.ground(finished(written.text), found.evidence)
             grounded = judged_answer(self.check_by, grounded, found.evidence, model, asked.calls)
             stage.n_out = sum(len(sentence.citations) for sentence in grounded.sentences)
-        outcome = settle(
+        outcome = choose_outcome(
             quote, grounded, written.stopped, confident=True, strict=asked.question.strict
         )
         return found.noted(*written.notices), outcome
 
     def _map(
-        self, asked: Asked, parts: Sequence[SummaryPart], model: Generator, how: Manner
+        self, asked: Asked, parts: Sequence[SummaryPart], model: Generator, how: PromptPlan
     ) -> Steps[AnswerEvent, None, SummaryPart]:
         """Yield progress; return the sentences that hold, each with its passage.
 
@@ -208,9 +208,11 @@ class Summaries:
                 found[n] = f"{found[n]} {said}" if n in found else said
         return found
 
-    def _assignment(self, asked: Asked, part: SummaryPart, how: Manner, text: str) -> Assignment:
+    def _assignment(
+        self, asked: Asked, part: SummaryPart, how: PromptPlan, text: str
+    ) -> GenerationRequest:
         titles = dict.fromkeys(item.hit.passage.document.title for item in part.evidence)
-        return Assignment(
+        return GenerationRequest(
             asked.question,
             text.format(title=" and ".join(repr(title) for title in titles)),
             part.evidence,

@@ -12,7 +12,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from app.answer.models import Manner, ModelCalls
+from app.answer.models import ModelCalls, PromptPlan
 from app.core.errors import InvalidInput
 from app.core.ports import Generator
 from app.core.text import tokenise
@@ -121,7 +121,7 @@ class ModelText:
 
 
 @dataclass(frozen=True, slots=True)
-class Assignment:
+class GenerationRequest:
     """The task of a model: question, evidence, and manner."""
 
     question: Question
@@ -130,7 +130,7 @@ class Assignment:
     evidence: tuple[Evidence, ...]
     selection: Selection
     history: tuple[Message, ...]
-    manner: Manner
+    manner: PromptPlan
     missing: tuple[str, ...] = ()
     """What the question names and no passage does: the model is told."""
     texts: Mapping[int, str] = field(default_factory=dict)
@@ -208,7 +208,7 @@ def quote_of(
 
 
 def write(
-    answer_writer: AnswerWriter, task: Assignment, model: Generator, calls: ModelCalls
+    answer_writer: AnswerWriter, task: GenerationRequest, model: Generator, calls: ModelCalls
 ) -> Steps[ReadingEvent | TokenEvent, None, ModelText]:
     """Yield what a model writes, provisionally, and return all that was let through.
 
@@ -255,7 +255,11 @@ class _Stream:
     """One call of a model, its words read by both guards."""
 
     def __init__(
-        self, composed: ComposedPrompt, task: Assignment, tokens: TokenCalibrator, calls: ModelCalls
+        self,
+        composed: ComposedPrompt,
+        task: GenerationRequest,
+        tokens: TokenCalibrator,
+        calls: ModelCalls,
     ) -> None:
         self._composed, self._task, self._tokens, self._calls = composed, task, tokens, calls
         quoted = [REFUSAL, task.asked, *(item.hit.passage.chunk.text for item in task.evidence)]
@@ -354,7 +358,7 @@ class Outcome:
     """The model's words stand below the quote."""
 
 
-def settle(
+def choose_outcome(
     quote: Quote | None,
     grounded: Grounded,
     stopped: Runaway | None,

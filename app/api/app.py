@@ -27,7 +27,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.routing import Route
 
 from app.api import openai, responses
-from app.api.deps import Edge, allowed_methods, publish
+from app.api.deps import AppState, allowed_methods, publish
 from app.api.errors import problem, problem_response, request_id_of, response_of, status_of
 from app.api.mcp import McpDoor
 from app.api.middleware.access import ApiKey, HostAndOrigin, KeyCheck, SecurityHeaders
@@ -187,7 +187,7 @@ def create_app(
     check = KeyCheck(
         lambda: startup.services().store.keys, key=settings.api_key, local_key=local_key
     )
-    edge = Edge(settings, startup, StreamSlots(settings.max_streams), check)
+    edge = AppState(settings, startup, StreamSlots(settings.max_streams), check)
     tools = McpDoor(edge, package_version())
 
     @asynccontextmanager
@@ -252,7 +252,7 @@ def create_app(
     return app
 
 
-def _middleware(settings: Settings, edge: Edge) -> list[Middleware]:
+def _middleware(settings: Settings, edge: AppState) -> list[Middleware]:
     """Return the layers, outermost first (docs/architecture.md)."""
     upload_bytes = _FILES_PER_REQUEST * settings.max_file_size_mb * 2**20
     limits = {"/api/v1/ingest": upload_bytes, "/api/v1/check": _CHECK_BYTES}

@@ -37,7 +37,7 @@ else:  # most of a second to import, so a thread does it (`app.open_services`)
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class AppState:
     """State of the app before its services exist; in `app.state.edge`."""
 
     settings: Settings
@@ -67,21 +67,21 @@ class Edge:
 # through the thread pool.
 
 
-async def _edge(request: Request) -> Edge:
-    edge: Edge = request.app.state.edge
+async def _edge(request: Request) -> AppState:
+    edge: AppState = request.app.state.edge
     return edge
 
 
 async def _services(request: Request) -> Services:
-    edge: Edge = request.app.state.edge
+    edge: AppState = request.app.state.edge
     return edge.startup.services()
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class RequestContext:
     """What routes that answer need, at once: each dependency costs FastAPI 0.05 ms."""
 
-    edge: Edge
+    edge: AppState
     services: Services
     request_id: str
     caller: Caller
@@ -107,18 +107,18 @@ class Door:
         return await asyncio.to_thread(self.scope, None, doc_ids)
 
 
-async def _door(request: Request) -> Door:
-    edge: Edge = request.app.state.edge
+async def _context(request: Request) -> RequestContext:
+    edge: AppState = request.app.state.edge
     caller = caller_of(request.scope)
-    return Door(edge, edge.startup.services(), request_id_of(request), caller)
+    return RequestContext(edge, edge.startup.services(), request_id_of(request), caller)
 
 
 async def _caller(request: Request) -> Caller:
     return caller_of(request.scope)
 
 
-AtDoor = Annotated[Door, Depends(_door)]
-AtEdge = Annotated[Edge, Depends(_edge)]
+ContextDep = Annotated[RequestContext, Depends(_context)]
+AtEdge = Annotated[AppState, Depends(_edge)]
 AtCaller = Annotated[Caller, Depends(_caller)]
 Composition = Annotated[Services, Depends(_services)]
 
@@ -127,7 +127,7 @@ async def _one_library(
     request: Request,
     library: Annotated[LibraryName | None, Query(description="default: public")] = None,
 ) -> Library:
-    edge: Edge = request.app.state.edge
+    edge: AppState = request.app.state.edge
     return one_library(caller_of(request.scope), library, edge.settings.library)
 
 
@@ -214,7 +214,7 @@ async def settings_open(request: Request) -> None:
     Raises:
         Forbidden: ALLOW_SETTINGS is false, and it is not of this machine.
     """
-    edge: Edge = request.app.state.edge
+    edge: AppState = request.app.state.edge
     if not edge.settings.allow_settings and caller_of(request.scope).name != THIS_MACHINE:
         raise Forbidden(
             "settings of this server cannot be changed over HTTP (ALLOW_SETTINGS=false); change"

@@ -19,7 +19,7 @@ import anyio
 from anyio import to_thread
 from starlette.types import Receive, Scope, Send
 
-from app.api.deps import Edge
+from app.api.deps import AppState
 from app.core.errors import Busy
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ LOOK_EVERY_S = 0.02
 class McpDoor:
     """The ASGI app at /mcp; serves while `open` is entered."""
 
-    def __init__(self, edge: Edge, version: str) -> None:
+    def __init__(self, edge: AppState, version: str) -> None:
         self._edge = edge
         self._version = version
         self._manager: StreamableHTTPSessionManager | None = None

@@ -22,7 +22,7 @@ from pydantic import BaseModel, Field, ValidationError
 from starlette.requests import Request
 
 from app.answer.records import AnswerRecord, view_of
-from app.api.deps import Door, Edge
+from app.api.deps import AppState, RequestContext
 from app.api.middleware.access import ANYONE, caller_of, changed
 from app.api.routes import documents, questions
 from app.api.routes.documents import DocumentPage
@@ -42,8 +42,8 @@ from app.check_report import as_text
 from app.client import NEAREST
 from app.core.access import Caller, KeyScope
 from app.core.errors import Busy, DocuMindError, InvalidInput, NotFound, TooLarge
-from app.core.forms import form, json_values
 from app.core.labels import MOST_LABEL_CHARACTERS, MOST_TAGS, Condition
+from app.core.serialization import adapter, json_values
 from app.core.types import CheckReport, Document, Heading, Job, Library, LibraryName, Mode, Scope
 from app.ingest.names import display_name, source_key
 from app.jobs.payloads import IngestPayload, UploadedFile, has_text, report_of
@@ -228,7 +228,7 @@ def _told(text: str, found: object) -> types.CallToolResult:
 class At:
     """The server that a tool works in, and the caller that it works for."""
 
-    edge: Edge
+    edge: AppState
     caller: Caller
     request: Request | None = None
 
@@ -237,8 +237,8 @@ class At:
         return self.edge.startup.services()
 
     @property
-    def door(self) -> Door:
-        return Door(self.edge, self.services, "", self.caller)
+    def door(self) -> RequestContext:
+        return RequestContext(self.edge, self.services, "", self.caller)
 
     def document(self, asked: OfDocument) -> Document:
         """Return the document that is named.
@@ -273,7 +273,7 @@ class _Tool:
             title=self.title,
             description=self.description,
             input_schema=self.arguments.model_json_schema(),
-            output_schema=form(self.reply).json_schema(mode="serialization"),
+            output_schema=adapter(self.reply).json_schema(mode="serialization"),
             annotations=types.ToolAnnotations(
                 read_only_hint=self.scope != "write", open_world_hint=False
             ),
@@ -511,7 +511,7 @@ _INSTRUCTIONS = (
 )
 
 
-def make_server(edge: Edge, version: str) -> Server[Any]:
+def make_server(edge: AppState, version: str) -> Server[Any]:
     return Server(
         "documind",
         version=version,
@@ -529,7 +529,7 @@ def make_server(edge: Edge, version: str) -> Server[Any]:
     )
 
 
-def _at(edge: Edge, context: ServerRequestContext[Any]) -> At:
+def _at(edge: AppState, context: ServerRequestContext[Any]) -> At:
     """Return where a request works; within this process no key is asked for."""
     request: Request | None = context.request
     return At(edge, ANYONE if request is None else caller_of(request.scope), request)

@@ -20,7 +20,7 @@ from fastapi import APIRouter, Request, Response
 
 from app.answer.completion import Completions, needs_model
 from app.answer.records import view_url
-from app.api.deps import AtCaller, AtDoor, AtEdge, Door, Responses, events, needs
+from app.api.deps import AtCaller, AtEdge, ContextDep, RequestContext, Responses, events, needs
 from app.api.errors import ANSWERING, PROVIDER, status_of_code
 from app.api.middleware.limits import openai_error
 from app.api.routes import questions
@@ -57,8 +57,8 @@ from app.api.streaming import (
 )
 from app.core.cancel import CancelToken
 from app.core.errors import InvalidInput, NotFound
-from app.core.forms import json_values
 from app.core.ports import Embedder
+from app.core.serialization import json_values
 from app.core.types import (
     Answer,
     AnswerEvent,
@@ -342,7 +342,9 @@ def model(edge: AtEdge, model: str) -> Model:
         ),
     ),
 )
-async def chat_completion(asked: ChatCompletionRequest, request: Request, door: AtDoor) -> Response:
+async def chat_completion(
+    asked: ChatCompletionRequest, request: Request, context: ContextDep
+) -> Response:
     """Answer the user's last message from the documents.
 
     Titles and tags of chat programs are answered as such.
@@ -350,35 +352,35 @@ async def chat_completion(asked: ChatCompletionRequest, request: Request, door: 
     _scope_of(asked.model)
     task = task_of(asked.last_words())
     if task is not None:
-        return await chat_task(task, asked, door)
-    question = await question_of(asked, door)
-    shown = Completion(asked.model, host_of(request), door.request_id)
+        return await chat_task(task, asked, context)
+    question = await question_of(asked, context)
+    shown = Completion(asked.model, host_of(request), context.request_id)
     schema = asked.response_format.schema_wanted() if asked.response_format else None
-    if schema is not None and not await asyncio.to_thread(door.services.completions.can_write):
+    if schema is not None and not await asyncio.to_thread(context.services.completions.can_write):
         raise needs_model()
 
-    rag, chunks = door.answering(), Chunks(shown, usage=asked.wants_usage())
+    rag, chunks = context.answering(), Chunks(shown, usage=asked.wants_usage())
 
     def make(cancel: CancelToken) -> Iterator[bytes]:
         steps = rag.stream(question, cancel)
         if schema is not None:
             shape = _shaped(
-                shown, door.services.completions, schema, chunks if asked.stream else None
+                shown, context.services.completions, schema, chunks if asked.stream else None
             )
             return finals(steps, lambda answer: shape(answer, cancel))
         return each(steps, chunks.render) if asked.stream else finals(steps, shown.whole)
 
-    return _reply(make, chunks, asked, door)
+    return _reply(make, chunks, asked, context)
 
 
-async def question_of(asked: ChatCompletionRequest, door: Door) -> Question:
+async def question_of(asked: ChatCompletionRequest, context: RequestContext) -> Question:
     """Return what the last message of the user asks of the library that is named as a model."""
     named = _scope_of(asked.model)
     text, history = asked.question()
-    strategy: Strategy = "flare" if door.edge.settings.flare_active_retrieval else "baseline"
+    strategy: Strategy = "flare" if context.edge.settings.flare_active_retrieval else "baseline"
     return Question(
         text=text,
-        library=await door.asked(named),
+        library=await context.asked(named),
         strategy=strategy,
         history=history,
         trace="none",
@@ -391,10 +393,12 @@ def host_of(request: Request) -> str:
 
 
 def _reply(
-    make: Produce[bytes], chunks: Chunks, asked: ChatCompletionRequest, door: Door
+    make: Produce[bytes], chunks: Chunks, asked: ChatCompletionRequest, context: RequestContext
 ) -> Response:
-    pump = Pump(make, door.edge.streams)
-    return EventStream(pump, door.request_id, end=chunks.end) if asked.stream else AnswerReply(pump)
+    pump = Pump(make, context.edge.streams)
+    return (
+        EventStream(pump, context.request_id, end=chunks.end) if asked.stream else AnswerReply(pump)
+    )
 
 
 def _shaped(
@@ -409,10 +413,12 @@ def _shaped(
     return shape
 
 
-async def chat_task(task: ChatTask, asked: ChatCompletionRequest, door: Door) -> Response:
+async def chat_task(
+    task: ChatTask, asked: ChatCompletionRequest, context: RequestContext
+) -> Response:
     """Answer a chat program's own request by the model, or with a plain reply."""
     library = asked.model.removeprefix("documind-").capitalize()
-    shown = Completion(asked.model, "", door.request_id)
+    shown = Completion(asked.model, "", context.request_id)
     chunks = Chunks(shown, usage=False)
     messages = [
         Message("system" if one.role == "system" else "user", one.plain())
@@ -421,21 +427,23 @@ async def chat_task(task: ChatTask, asked: ChatCompletionRequest, door: Door) ->
     ]
 
     def make(cancel: CancelToken) -> Iterator[bytes]:
-        content = door.services.completions.reply(messages, cancel) or plain_reply(
+        content = context.services.completions.reply(messages, cancel) or plain_reply(
             task, asked.last_words(), library
         )
         yield chunks.at_once(None, content) if asked.stream else shown.whole(None, content)
 
-    return _reply(make, chunks, asked, door)
+    return _reply(make, chunks, asked, context)
 
 
 @router.post(
     "/embeddings", operation_id="openai_embeddings", **openai_needs("read", *PROVIDER, "not_found")
 )
-async def embeddings(asked: EmbeddingRequest, request: Request, door: AtDoor) -> EmbeddingPage:
+async def embeddings(
+    asked: EmbeddingRequest, request: Request, context: ContextDep
+) -> EmbeddingPage:
     """Embed texts as the server embeds passages. Few such requests run at once."""
-    return await door.edge.checks.run(
-        lambda _: embedded(door.services.embedder, asked), request.receive
+    return await context.edge.checks.run(
+        lambda _: embedded(context.services.embedder, asked), request.receive
     )
 
 
@@ -469,10 +477,10 @@ def embedded(embedder: Embedder, asked: EmbeddingRequest) -> EmbeddingPage:
     operation_id="openai_vector_store_search",
     **openai_needs("read", "index_damaged"),
 )
-def search_store(door: AtDoor, library: Scope, asked: StoreSearch) -> StorePage:
+def search_store(context: ContextDep, library: Scope, asked: StoreSearch) -> StorePage:
     """Rank passages of a library, or of all."""
     wanted = SearchQuery(q=asked.words(), library=library, limit=asked.max_num_results)
-    found = questions.ranked(door, door.scope(library), wanted)
+    found = questions.ranked(context, context.scope(library), wanted)
     least = asked.ranking_options.score_threshold
     hits = [_store_hit(hit) for hit in found.hits]
     return StorePage(search_query=[asked.words()], data=[hit for hit in hits if hit.score >= least])

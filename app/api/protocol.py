@@ -3,7 +3,7 @@
 They are the size and the time of a request's head, readers that do not read, how many connections
 there may be, and how many of them one address may hold without finishing a head. Measured without
 them: 180 MB of header lines were accepted in one request, and a connection that never finishes its
-head, or never reads its reply, stayed for ever (docs/decisions/0082).
+head, or never reads its reply, stayed forever (docs/decisions/0082).
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel
 
-from app.api.deps import AtDoor, events
+from app.api.deps import ContextDep, events
 from app.api.errors import ANSWERING
 from app.api.openai import Completion, host_of, openai_needs, question_of, rest_of, usage_of
 from app.api.schemas.openai import (
@@ -160,19 +160,19 @@ class Responder:
         "ask", *ANSWERING, also=events("The answer; with `stream: true` the events of a response")
     ),
 )
-async def respond(asked: ResponseRequest, request: Request, door: AtDoor) -> Response:
+async def respond(asked: ResponseRequest, request: Request, context: ContextDep) -> Response:
     """Answer the user's last message from the documents; nothing is kept for a next one."""
-    question = await question_of(asked.as_chat(), door)
+    question = await question_of(asked.as_chat(), context)
     responder = Responder(
-        Completion(asked.model, host_of(request), door.request_id), asked.instructions
+        Completion(asked.model, host_of(request), context.request_id), asked.instructions
     )
-    rag = door.answering()
+    rag = context.answering()
 
     def make(cancel: CancelToken) -> Iterator[bytes]:
         steps = rag.stream(question, cancel)
         return each(steps, responder.render) if asked.stream else finals(steps, responder.whole)
 
-    pump = Pump(make, door.edge.streams)
+    pump = Pump(make, context.edge.streams)
     if asked.stream:
-        return EventStream(pump, door.request_id, end=responder.end)
+        return EventStream(pump, context.request_id, end=responder.end)
     return AnswerReply(pump)

@@ -16,7 +16,7 @@ from typing import TextIO
 import uvicorn
 from fastapi import FastAPI
 
-from app.api.deps import Edge
+from app.api.deps import AppState
 from app.api.protocol import GuardedHttp
 from app.core.cancel import CancelToken
 from app.settings import Settings
@@ -74,7 +74,7 @@ def make_server(app: FastAPI, settings: Settings) -> uvicorn.Server:
     """Return a server on the settings' address; `run` blocks until it is stopped."""
     bound_arenas()
     sys.setswitchinterval(_SWITCH_S)
-    edge: Edge = app.state.edge
+    edge: AppState = app.state.edge
     return StoppingServer(server_config(app, settings), edge.stopping)
 
 

@@ -27,7 +27,7 @@ from app.api.metrics import Measured
 from app.api.schemas.questions import QueryResponse
 from app.core.cancel import CancelToken
 from app.core.errors import Busy, Cancelled, DocuMindError
-from app.core.forms import form, json_values
+from app.core.serialization import adapter, json_values
 from app.core.types import (
     Answer,
     AnswerEvent,
@@ -353,7 +353,7 @@ class AnswerReply(Response):
 
 
 def body(answer: Answer, request_id: str) -> bytes:
-    found: bytes = form(QueryResponse).dump_json(QueryResponse.of(answer, request_id=request_id))
+    found: bytes = adapter(QueryResponse).dump_json(QueryResponse.of(answer, request_id=request_id))
     return found
 
 

@@ -20,7 +20,7 @@ from app.storage.store import IndexStore
 
 logger = logging.getLogger(__name__)
 
-LOOK_SELDOM_S = 30.0
+CALIBRATION_CHECK_S = 30.0
 """How often it is looked whether an embedder is to be calibrated."""
 
 _WRITERS = frozenset({INGEST, SAMPLES, ARXIV, FETCH, BACKFILL, BULK, IMPORT, REEMBED})
@@ -88,7 +88,7 @@ class Calibrator:
 
     def look_at_all(self) -> float:
         try:
-            with self._store.catalog.moment():
+            with self._store.catalog.snapshot():
                 for library in Library:
                     self._look(library)
         except (StorageError, Conflict) as error:
@@ -97,7 +97,7 @@ class Calibrator:
                 error.message,
                 exc_info=None if error.retryable else error,
             )
-        return LOOK_SHARED_S if self._store.options.shared else LOOK_SELDOM_S
+        return LOOK_SHARED_S if self._store.options.shared else CALIBRATION_CHECK_S
 
     def _look(self, library: Library) -> None:
         counts, fingerprint = self._store.catalog.counts(library), self._store.made_with(library)

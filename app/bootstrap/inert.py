@@ -17,7 +17,7 @@ _OF_MODELS = (
 """Settings that act where a model is asked."""
 
 
-def inert_settings(settings: Settings) -> list[str]:
+def ineffective_settings(settings: Settings) -> list[str]:
     """Return a line for each changed setting without effect, naming what acts."""
     return [*_without_fusion(settings), *_without_model(settings), *_unused_prompts(settings)]
 
@@ -76,7 +76,7 @@ def _unused_prompts(settings: Settings) -> list[str]:
     ]
 
 
-def acting_constants(
+def effective_thresholds(
     options: RetrievalOptions, library: Library, row: Calibration | None
 ) -> dict[str, float]:
     """Return the constants that decide in a library, by fusion and calibration (None: MiniLM's)."""

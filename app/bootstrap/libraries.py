@@ -28,7 +28,7 @@ cannot be had now."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wired:
+class LibraryRuntime:
     """One library with one embedder."""
 
     embedder: Embedder | None
@@ -63,14 +63,14 @@ class Libraries:
     ask_for_ocr: Callable[[Library, str, str], object] | None = None
     """See `IngestPipeline`; None where pictures are not read."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    _wired: dict[Library, Wired] = field(default_factory=dict)
+    _wired: dict[Library, LibraryRuntime] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.ingest.late_interaction_max_chunks:
             self.encoder_of = None
 
-    def wired(self, library: Library) -> Wired:
-        with self.store.catalog.moment():
+    def runtime(self, library: Library) -> LibraryRuntime:
+        with self.store.catalog.snapshot():
             live = self.store.builds.of(library, "live")
             made_with = self.store.made_with(library)
             row = Calibrations(self.store.calibrations).of(live.fingerprint) if live else None
@@ -100,7 +100,7 @@ class Libraries:
         embedder: Embedder | None,
         live: Build | None,
         row: Calibration | None,
-    ) -> Wired:
+    ) -> LibraryRuntime:
         store = self.store
         build = live.number if live else None
         questions = embedder and self.for_questions(embedder)
@@ -134,14 +134,14 @@ class Libraries:
             rereads=takes_vectors,
             ask_for_ocr=self.ask_for_ocr if self.ingest.reads_pictures else None,
         )
-        return Wired(embedder, questions, build, row, retriever, pipeline)
+        return LibraryRuntime(embedder, questions, build, row, retriever, pipeline)
 
     def searcher(self, library: Library) -> LibrarySearcher:
-        wired = self.wired(library)
+        wired = self.runtime(library)
         return LibrarySearcher(wired.retriever, wired.questions)
 
     def retrieve(self, request: SearchRequest, trace: Trace) -> Retrieval:
-        return self.wired(request.library).retriever.retrieve(request, trace)
+        return self.runtime(request.library).retriever.retrieve(request, trace)
 
     def backfill(self, library: Library) -> VectorBackfill | None:
         """Return a library's backfill; None while its embedder is unavailable.
@@ -149,7 +149,7 @@ class Libraries:
         Raises:
             FingerprintMismatch: The library holds vectors made otherwise.
         """
-        embedder = self.wired(library).embedder
+        embedder = self.runtime(library).embedder
         if embedder is None:
             return None
         fingerprint = fingerprint_of(embedder.identity, self.ingest)

@@ -20,7 +20,7 @@ from app.answer.service import RAGService
 from app.answer.suggestions import Suggester
 from app.answer.writing import AnswerWriter
 from app.bootstrap.embedders import Calibrator, LibraryEmbedders
-from app.bootstrap.inert import acting_constants, inert_settings
+from app.bootstrap.inert import effective_thresholds, ineffective_settings
 from app.bootstrap.libraries import Libraries
 from app.bootstrap.models import Models, delete_graphs
 from app.core.cancel import Periodic
@@ -225,7 +225,7 @@ class Services:
 
     def _embedder_of(self, library: Library) -> Embedder | None:
         """Return a library's embedder as it is now; None while it cannot be had."""
-        return self.libraries.wired(library).embedder
+        return self.libraries.runtime(library).embedder
 
     def _backfill_later(self, library: Library) -> object:
         return request_backfill(self.jobs, library)
@@ -245,7 +245,7 @@ class Services:
             jobs,
             store.catalog,
             store.writer,
-            pipeline_of=lambda library: libraries.wired(library).pipeline,
+            pipeline_of=lambda library: libraries.runtime(library).pipeline,
             backfill_of=libraries.backfill,
             shared=self.settings.is_shared and not self.settings.originals_url,
         )
@@ -265,7 +265,9 @@ class Services:
         stack.enter_context(Periodic("housekeeper", housekeeper.look_for_s, every_s))
         calibrator = Calibrator(self.embedders.calibrations, self.store, jobs)
         stack.enter_context(Periodic("calibrator", calibrator.look_at_all))
-        if not jobs.turn("start", START_APART_S):  # another process has just asked for the same
+        if not jobs.acquire_interval(
+            "start", START_APART_S
+        ):  # another process has just asked for the same
             return
         request_rereading(jobs, self.catalog)
         resume_backfills(jobs, self.catalog, self.libraries.lacks_codes)
@@ -291,7 +293,7 @@ class Services:
     def embedder(self) -> Embedder:
         """The embedder of questions to the default library, or the embedded model meanwhile."""
         return (
-            self.libraries.wired(self.settings.library).questions
+            self.libraries.runtime(self.settings.library).questions
             or self.models.embedded.sentence_embedder
         )
 
@@ -312,12 +314,12 @@ class Services:
             {library.value: str(self.store.projector.state(library)) for library in Library},
             {library.value: self.embedders.state(library) for library in Library},
             {
-                library.value: acting_constants(
+                library.value: effective_thresholds(
                     options, library, calibrations.of(made) if made else None
                 )
                 for library, made in made_with.items()
             },
-            tuple(inert_settings(self.settings)),
+            tuple(ineffective_settings(self.settings)),
             self.models.select().why,
         )
 
@@ -337,7 +339,7 @@ def build_services(settings: Settings, lock: DirectoryLock | None = None) -> Ite
         if lock is None:
             stack.enter_context(DirectoryLock([settings.data_dir, settings.chroma_dir]))
         spans = stack.enter_context(open_spans(settings, package_version()))
-        for line in inert_settings(settings):
+        for line in ineffective_settings(settings):
             logger.warning("%s", line)
         PromptLibrary.load(settings.prompts_dir)  # a wrong file is told before the store opens
         parser = stack.enter_context(SandboxedParser(settings.ingest()))

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Literal, NamedTuple, Self, get_args
 
 from app.core.documents import Document, Heading, Passage
-from app.core.forms import AS_JSON, DESCRIBED, WITHIN
 from app.core.labels import Condition, fold
+from app.core.serialization import DESCRIBED, INTERNAL, PUBLIC
 from app.core.vocabulary import (
     AnswerStatus,
     Band,
@@ -42,7 +42,7 @@ class Filters:
     All given fields must hold; values within one are alternatives.
     """
 
-    __pydantic_config__ = AS_JSON
+    __pydantic_config__ = PUBLIC
     sections: tuple[str, ...] = field(default=(), metadata={"alias": "section"})
     doc_ids: tuple[str, ...] = ()
     year_from: int | None = None
@@ -87,7 +87,7 @@ class Scored(NamedTuple):
 class Signals:
     """Values of each step for a hit; None if a step did not see it."""
 
-    __pydantic_config__ = AS_JSON
+    __pydantic_config__ = PUBLIC
     dense: float | None = None
     """Cosine distance, [0, 2]."""
     bm25: float | None = None
@@ -164,7 +164,7 @@ class Usage:
     None if it does not. Durations in seconds.
     """
 
-    __pydantic_config__ = AS_JSON
+    __pydantic_config__ = PUBLIC
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     prompt_seconds: float | None = None
@@ -197,7 +197,7 @@ class StageTrace:
     A full trace also has the outcome of each candidate.
     """
 
-    __pydantic_config__ = AS_JSON
+    __pydantic_config__ = PUBLIC
     name: str
     ms: float
     """Milliseconds."""
@@ -229,7 +229,7 @@ class ContextTrace:
     `used`, `trimmed` and `dropped` list evidence numbers.
     """
 
-    __pydantic_config__ = AS_JSON
+    __pydantic_config__ = PUBLIC
     budget: int
     planned: int
     seen: int | None
@@ -248,7 +248,7 @@ class ContextTrace:
 class TraceReport:
     """The steps that led to the answer."""
 
-    __pydantic_config__ = AS_JSON
+    __pydantic_config__ = PUBLIC
     stages: tuple[StageTrace, ...] = ()
     llm_calls: int = 0
     context: ContextTrace | None = None
@@ -301,7 +301,7 @@ class Sentence:
 class Question:
     """A request with its defaults; the edge has validated ranges."""
 
-    __pydantic_config__ = AS_JSON
+    __pydantic_config__ = PUBLIC
     text: str = field(metadata={"alias": "question"})
     library: Scope
     mode: Mode = field(default="general", metadata={"alias": "query_mode"})
@@ -310,10 +310,10 @@ class Question:
     top_k: int | None = None
     filters: Filters = field(default_factory=Filters)
     history: tuple[Message, ...] = ()
-    conversation_id: str | None = field(default=None, metadata=WITHIN)
-    replaces: str | None = field(default=None, metadata=WITHIN)
+    conversation_id: str | None = field(default=None, metadata=INTERNAL)
+    replaces: str | None = field(default=None, metadata=INTERNAL)
     """Id of the conversation's answer whose question this one is, changed: a branch next to it."""
-    begun: str = field(default="", metadata=WITHIN)
+    begun: str = field(default="", metadata=INTERNAL)
     """Where an answer was cut: what it said, from which a model goes on."""
     fusion: Fusion | None = None
     rerank: Rerank | None = None
@@ -321,14 +321,14 @@ class Question:
     reasoning: Reasoning | None = None
     """How a model is told to work; None: as the mode's prompt says, else as configured."""
     model: str | None = None
-    trace: TraceLevel = field(default="summary", metadata=WITHIN)
+    trace: TraceLevel = field(default="summary", metadata=INTERNAL)
     fallback: bool | None = None
     """Hand a model the nearest passages where none passes the cutoff; None: as configured."""
     evidence: EvidenceKind | None = None
     """How much a model is handed; None: as configured."""
     strict: bool = False
     """Show no sentence of a model that is not supported."""
-    wishes: str = field(default="", metadata=WITHIN)
+    wishes: str = field(default="", metadata=INTERNAL)
     """What a client's system message asks for; a model reads it, quotes cannot follow it."""
 
 
@@ -336,7 +336,7 @@ class Question:
 class Quote:
     """Sentences quoted from documents, with citations; no model wrote them."""
 
-    __pydantic_config__ = AS_JSON
+    __pydantic_config__ = PUBLIC
     text: str
     sentences: tuple[Sentence, ...]
     leads: bool
@@ -464,7 +464,7 @@ _SHARE = {"ge": 0, "le": 1}
 class Finding:
     """Characters [start, end) of a document's revision, or of the text `against`."""
 
-    __pydantic_config__ = AS_JSON
+    __pydantic_config__ = PUBLIC
     start: int
     end: int
     quote: str
@@ -481,7 +481,7 @@ class Finding:
 class CheckedSentence:
     """A sentence of the text and what was found for it, the best first."""
 
-    __pydantic_config__ = AS_JSON
+    __pydantic_config__ = PUBLIC
     text: str
     start: int
     end: int
@@ -503,7 +503,7 @@ class CheckedSentence:
 class Reference:
     """An entry of the text's list of references, characters [start, end), as `papers` has it."""
 
-    __pydantic_config__ = AS_JSON
+    __pydantic_config__ = PUBLIC
     text: str
     start: int
     end: int
@@ -538,7 +538,7 @@ class CheckCounts:
 class CheckReport:
     """A checked text, sentence by sentence, in order."""
 
-    __pydantic_config__ = AS_JSON
+    __pydantic_config__ = PUBLIC
     sentences: tuple[CheckedSentence, ...]
     counts: CheckCounts
     check_by: CheckBy

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from app.core.forms import AS_JSON, WITHIN
 from app.core.labels import NO_LABELS, Labels, Value
 from app.core.links import WebLink
 from app.core.normalisation import clean_name
+from app.core.serialization import INTERNAL, PUBLIC
 from app.core.vocabulary import FloatArray, Library
 
 
@@ -294,7 +294,7 @@ OUT_OF_REACH = (
 class DeleteResult:
     """Counts of what a deletion removed."""
 
-    __pydantic_config__ = AS_JSON
+    __pydantic_config__ = PUBLIC
     doc_id: str
     chunks: int
     vectors: int
@@ -321,7 +321,7 @@ def searched_names(titles: str, filename: str) -> str:
 class Document:
     """A live document."""
 
-    __pydantic_config__ = AS_JSON
+    __pydantic_config__ = PUBLIC
     doc_id: str
     library: Library
     source_key: str
@@ -349,7 +349,7 @@ class Document:
     """Findings at ingest that a reader should see, for example `override`, `stripped:12`."""
     language: str = ""
     """ISO 639-1; empty: unknown, its words are stemmed as English ones."""
-    other_titles: str = field(default="", metadata=WITHIN)
+    other_titles: str = field(default="", metadata=INTERNAL)
     """Under which else it is known, one a line."""
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, Value] = field(default_factory=dict, hash=False)
@@ -372,11 +372,11 @@ class Document:
 class Chunk:
     """A unit of the index: always text[start:end] of the document."""
 
-    __pydantic_config__ = AS_JSON
-    chunk_id: int = field(metadata=WITHIN)
-    doc_id: str = field(metadata=WITHIN)
-    library: Library = field(metadata=WITHIN)
-    revision: int = field(metadata=WITHIN)
+    __pydantic_config__ = PUBLIC
+    chunk_id: int = field(metadata=INTERNAL)
+    doc_id: str = field(metadata=INTERNAL)
+    library: Library = field(metadata=INTERNAL)
+    revision: int = field(metadata=INTERNAL)
     ordinal: int = field(metadata={"alias": "index"})
     start: int
     end: int
@@ -514,7 +514,7 @@ class LedgerPage:
 class LedgerSummary:
     """The account: `articles` is the sum of the others."""
 
-    __pydantic_config__ = AS_JSON
+    __pydantic_config__ = PUBLIC
     articles: int
     indexed: int
     redirects: int

@@ -115,7 +115,7 @@ def _in_checkout() -> bool:
 def regular_file(path: Path, most_bytes: int) -> Path:
     """Return `path` if it is a file of at most `most_bytes` bytes.
 
-    A device or a pipe has no end: reading one would fill the memory or hold a thread for ever.
+    A device or a pipe has no end: reading one would fill the memory or hold a thread forever.
 
     Raises:
         InvalidInput: There is no such file, or it is no regular one.

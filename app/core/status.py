@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from app.core.answers import Notice
-from app.core.forms import AS_JSON, WITHIN
+from app.core.serialization import INTERNAL, PUBLIC
 
 
 @dataclass(frozen=True, slots=True)
 class HostStatus:
     """A host that models run on."""
 
-    __pydantic_config__ = AS_JSON
+    __pydantic_config__ = PUBLIC
     name: str
     url: str
     reachable: bool
@@ -27,13 +27,13 @@ class HostStatus:
 class EmbeddingState:
     """The embedder of a library."""
 
-    __pydantic_config__ = AS_JSON
+    __pydantic_config__ = PUBLIC
     embedder: str
     """`provider:model`; for an empty library, the one it would use now."""
     reachable: bool
     detail: str = ""
     """Why it is unreachable, and the fix."""
-    notices: tuple[Notice, ...] = field(default=(), metadata=WITHIN)
+    notices: tuple[Notice, ...] = field(default=(), metadata=INTERNAL)
     """What every search of the library says of its vectors."""
 
 
@@ -60,7 +60,7 @@ class ServiceStatus:
 class ModelOnDisk:
     """A model on Ollama's disk."""
 
-    __pydantic_config__ = AS_JSON
+    __pydantic_config__ = PUBLIC
     name: str
     size_bytes: int | None
     chats: bool
@@ -71,7 +71,7 @@ class ModelOnDisk:
 class ModelReport:
     """Models of the Ollama host, and what is in use."""
 
-    __pydantic_config__ = AS_JSON
+    __pydantic_config__ = PUBLIC
     installed: tuple[ModelOnDisk, ...]
     loaded: tuple[str, ...]
     """In memory now."""
@@ -147,7 +147,7 @@ class JobFile:
 class Job:
     """A piece of long work; it survives a restart of the server."""
 
-    __pydantic_config__ = AS_JSON
+    __pydantic_config__ = PUBLIC
     id: str
     kind: str
     state: JobState
@@ -158,7 +158,7 @@ class Job:
     """Seconds left, null while unknown."""
     errors: tuple[str, ...]
     files: tuple[JobFile, ...]
-    payload: Mapping[str, object] = field(metadata=WITHIN)
+    payload: Mapping[str, object] = field(metadata=INTERNAL)
     """JSON values."""
     result: Mapping[str, object] | None
     """Result of the job, by kind."""

@@ -25,7 +25,7 @@ distances in [0, 2]; similarity is `1 - distance`. Times are UTC ISO 8601 string
 
 from app.core.answers import *  # noqa: F403
 from app.core.documents import *  # noqa: F403
-from app.core.forms import *  # noqa: F403
 from app.core.labels import *  # noqa: F403
+from app.core.serialization import *  # noqa: F403
 from app.core.status import *  # noqa: F403
 from app.core.vocabulary import *  # noqa: F403

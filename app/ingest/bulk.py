@@ -484,7 +484,7 @@ class BulkIndexer:
                         if stored is not None:
                             stored.result()
                     finally:
-                        writing.submit(self.writer.settle, task.library).result()
+                        writing.submit(self.writer.flush, task.library).result()
             if missing != "keep":
                 self._remove_gone(task, notes, token, missing)
             titles_of = partial(notes.titles_of, keeps=missing == "keep")

@@ -1,7 +1,4 @@
-"""Embed chunks that have no vector; resumable.
-
-The catalog says what is missing.
-"""
+"""Embed chunks that have no vector; resumable. The catalog says what is missing."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ def failed_outcome(filename: str, error: DocuMindError) -> IngestOutcome:
 Inspect = Callable[[str], tuple[str, ...]]
 """Looks at a text and returns flags for the reader, for example `override`."""
 
-READ_AS = f"reader {READER_VERSION}"
+PARSER_EDITION = f"reader {READER_VERSION}"
 """Edition of what this release reads: bytes that an older one has read are not unchanged."""
 
 
@@ -241,7 +241,7 @@ class IngestPipeline:
         if (
             live is not None
             and is_known
-            and (self.writer.source_revision(live) == READ_AS or not self.rereads())
+            and (self.writer.source_revision(live) == PARSER_EDITION or not self.rereads())
             and (document.reread or self.writer.accept_again(live, document.job_id))
         ):
             if document.labels:
@@ -298,7 +298,7 @@ class IngestPipeline:
             licence=document.licence,
             flags=flags,
             has_original=True,
-            source_revision=READ_AS,
+            source_revision=PARSER_EDITION,
             job_id=document.job_id,
             labels=document.labels,
             again=document.again,

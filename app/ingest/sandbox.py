@@ -29,8 +29,8 @@ from typing import Any, Self
 
 from app.core.cancel import CancelToken
 from app.core.errors import Busy, Cancelled, DocuMindError, InputError, Unreadable, error_classes
-from app.core.forms import from_json
 from app.core.labels import found_labels
+from app.core.serialization import from_json
 from app.core.types import Highlight, Listing, PageBoxes, PageText, PageWords, ParsedDocument
 from app.ingest.options import IngestOptions
 

@@ -1,7 +1,4 @@
-"""Run the parsing child: read requests, parse under limits, reply.
-
-Imports nothing but parsers.
-"""
+"""Run the parsing child: read requests, parse under limits, reply. Imports nothing but parsers."""
 
 from __future__ import annotations
 

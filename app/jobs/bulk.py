@@ -285,7 +285,7 @@ class BulkPlanJob:
             started = time.perf_counter()
             for start in range(0, len(drafts), BATCH_ARTICLES):
                 scratch.writer.store(drafts[start : start + BATCH_ARTICLES])
-            scratch.writer.settle(library)
+            scratch.writer.flush(library)
             return time.perf_counter() - started, max(0, _disk_bytes(scratch) - before)
 
     @contextmanager

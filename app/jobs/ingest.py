@@ -41,7 +41,7 @@ from app.core.types import (
 )
 from app.ingest.embedding import BackfillReport, ChunkFailure, VectorBackfill
 from app.ingest.parsers.listings import may_list
-from app.ingest.pipeline import READ_AS, IngestPipeline, waits_for_ocr
+from app.ingest.pipeline import PARSER_EDITION, IngestPipeline, waits_for_ocr
 from app.ingest.sources.folders import SampleDocuments
 from app.jobs.payloads import IngestPayload, IngestReport, counted, pending_originals, report_of
 from app.jobs.runner import JobContext, JobRunner
@@ -374,12 +374,12 @@ _COUNTED = 100_000
 def request_rereading(runner: JobRunner, catalog: Catalog) -> None:
     """Ask for every library whose documents an older release has read, once after an update."""
     for library in Library:
-        if catalog.counts(library).documents and catalog.read_as(library) != READ_AS:
+        if catalog.counts(library).documents and catalog.read_as(library) != PARSER_EDITION:
             runner.submit(REREAD, {"library": library.value}, unit="documents", coalesce=True)
 
 
 @dataclass(frozen=True, slots=True)
-class RereadJob:
+class ReparseJob:
     """Handler of `reread`: documents are read again from their bytes by this release's parsers.
 
     Until then the texts that are there serve; citations of old revisions keep their places. A
@@ -391,10 +391,10 @@ class RereadJob:
     def __call__(self, context: JobContext) -> Mapping[str, object]:
         library = Library(str(context.payload["library"]))
         catalog, pipeline = self.parts.catalog, self.parts.pipeline_of(library)
-        left = len(catalog.read_before(library, READ_AS, _COUNTED))
+        left = len(catalog.read_before(library, PARSER_EDITION, _COUNTED))
         counts = {"read": 0, "failed": 0}
         after = ""
-        while batch := catalog.read_before(library, READ_AS, _REREAD_AT_ONCE, after):
+        while batch := catalog.read_before(library, PARSER_EDITION, _REREAD_AT_ONCE, after):
             after = batch[-1].doc_id
             raws = [
                 raw_again(one, self.parts.original(one.sha256), context.job_id) for one in batch
@@ -408,7 +408,7 @@ class RereadJob:
                 if failed:
                     context.error(f"{document.filename!r} stays as it is: {outcome.reason}")
             context.step(sum(counts.values()), max(left, sum(counts.values())), "documents")
-        pipeline.writer.note_read(library, READ_AS)
+        pipeline.writer.note_read(library, PARSER_EDITION)
         if counts["read"]:
             self.parts.later(library)
         return {"library": library.value, **counts}

@@ -17,7 +17,7 @@ from app.jobs.ingest import (
     Collecting,
     IngestJob,
     OcrJob,
-    RereadJob,
+    ReparseJob,
     request_backfill,
 )
 from app.jobs.runner import JobRunner, per_library
@@ -44,7 +44,7 @@ CALIBRATE = "calibrate"
 def register_ingest(parts: Collecting, jobs: JobQueue, recogniser: Parser) -> None:
     """Register `ingest`, `reread`, `ocr` and `backfill`; `jobs` is the queue of the runner."""
     parts.runner.register(INGEST, IngestJob(parts, jobs))
-    parts.runner.register(REREAD, RereadJob(parts), lane="background", exclusive=per_library)
+    parts.runner.register(REREAD, ReparseJob(parts), lane="background", exclusive=per_library)
     parts.runner.register(
         OCR, OcrJob(parts, recogniser), lane="background", exclusive=lambda _: "one at a time"
     )

@@ -149,10 +149,12 @@ class Housekeeper:
     def look(self) -> bool:
         """End what is due, in one process a period; return whether a purge was asked for."""
         try:
-            if not self.runner.turn("housekeeping", self.look_every_s):
+            if not self.runner.acquire_interval("housekeeping", self.look_every_s):
                 return False
             self.maintenance.end_grace()
-            due = self.maintenance.purge_is_due() and self.runner.turn("purge", PURGE_APART_S)
+            due = self.maintenance.purge_is_due() and self.runner.acquire_interval(
+                "purge", PURGE_APART_S
+            )
             if due:
                 request_purge(self.runner)
         except StorageError as error:

@@ -30,7 +30,7 @@ from app.core.trace import SILENT, Spans
 from app.core.types import Job, JobFile, JobState, Library, StopRequest
 
 if TYPE_CHECKING:
-    from app.storage.queue import JobQueue, Taken
+    from app.storage.queue import ClaimedJob, JobQueue
 
 
 logger = logging.getLogger(__name__)
@@ -87,7 +87,7 @@ class RateEstimate:
 class JobContext:
     """One run of a job: the handler's view of it; reports show at once, are stored at times."""
 
-    def __init__(self, runner: JobRunner, taken: Taken, worker: str) -> None:
+    def __init__(self, runner: JobRunner, taken: ClaimedJob, worker: str) -> None:
         job = taken.job
         self.job_id = job.id
         self.kind = job.kind
@@ -462,14 +462,14 @@ class JobRunner:
         self._tell(job_id)
         return job
 
-    def turn(self, name: str, every_s: float) -> bool:
+    def acquire_interval(self, name: str, every_s: float) -> bool:
         """Return whether `name` is this process's to do now: once in `every_s` over all."""
-        return self._alone or self._queue.turn(name, every_s)
+        return self._alone or self._queue.acquire_interval(name, every_s)
 
     def start(self) -> None:
         """Queue again what an ended process left unfinished, and start the threads."""
         if self._alone:
-            self._queue.begin_again()
+            self._queue.requeue_all()
         for kind in sorted({job.kind for job in self._queue.unfinished()} - self._kinds.keys()):
             logger.warning("jobs of unknown kind %r wait for a release that knows it", kind)
         for lane, count in self._options.threads.items():
@@ -535,7 +535,7 @@ class JobRunner:
     def _take(self, lane: Lane, recovered: bool) -> JobContext | None:
         kinds = [name for name, kind in self._kinds.items() if kind.lane == lane]
         worker = new_id()
-        taken = self._queue.take(kinds, worker, recovered=recovered)
+        taken = self._queue.claim(kinds, worker, recovered=recovered)
         if taken is None:
             return None
         run = JobContext(self, taken, worker)
@@ -720,7 +720,7 @@ class JobRunner:
         """Hear of changes and look after the runs of this process until it closes."""
         looked_s = due_s = 0.0
         away = False
-        for news in self._queue.news(self._closing, self._options.poll_s):
+        for news in self._queue.listen(self._closing, self._options.poll_s):
             what, _, job_id = news.partition(" ")
             now_s = time.monotonic()
             if job_id:
@@ -739,7 +739,7 @@ class JobRunner:
                 away = False
             except StorageError as error:
                 if not away:
-                    logger.warning("jobs cannot be looked after: %s", error.message)
+                    logger.warning("job maintenance failed: %s", error.message)
                 away = True
 
     def _look_after(self, *, due: bool) -> None:
@@ -767,13 +767,13 @@ class JobRunner:
         if silent_s < (self._options.beat_s if runs else 2 * self._options.beat_s):
             return
         if runs:
-            self._queue.beat(list(runs))
-        is_lost = self._queue.has_lost(self._options.lost_after_s)
+            self._queue.heartbeat(list(runs))
+        is_lost = self._queue.has_stale_workers(self._options.lost_after_s)
         self._beaten_s = now_s
         if silent_s >= self._options.lost_after_s:  # the others were not heard either
             self._trusts_s = now_s + self._options.lost_after_s
         if is_lost and now_s >= self._trusts_s:
-            lost = self._queue.hand_on(self._options.lost_after_s)
+            lost = self._queue.requeue_stale(self._options.lost_after_s)
             logger.warning("%d jobs of lost processes were queued again", lost)
             self._wake()
         if now_s - self._reported_s >= REPORT_EVERY_S and self._options.lanes:

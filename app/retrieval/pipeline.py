@@ -21,10 +21,10 @@ from app.core.types import (
 from app.retrieval import diversity
 from app.retrieval.diversity import diversify, maximal_marginal_relevance
 from app.retrieval.fusion import best_first, fuse, guarded_dense_weight
-from app.retrieval.legs import Legs, Pool, matched_text
 from app.retrieval.reading import Reading, band, closeness_of, confidence, loosened, passes, read
 from app.retrieval.request import Retrieval, RetrievalOptions, SearchRequest
 from app.retrieval.reranking import LateInteraction, Reranking
+from app.retrieval.retrievers import Pool, Retrievers, matched_text
 from app.retrieval.search import Floats, Ints, pool_size, slots
 from app.retrieval.wording import as_written, named_files, quotes
 from app.storage.catalog.documents import Catalog
@@ -119,7 +119,7 @@ class Retriever:
         self._reranking = Reranking(reader, late, options)
         self._remarks = remarks
         budget_ms = options.embed_on_query_budget_ms
-        self._legs = Legs(
+        self._legs = Retrievers(
             catalog, vectors, lexical, embedder, writer, budget_ms, asks_host=asks_host
         )
 
@@ -132,7 +132,7 @@ class Retriever:
         asked = request.text
         request = replace(request, fusion=fusion)
         request, vector, code, unknown = self._embedded(request, trace)
-        with self._catalog.moment():
+        with self._catalog.snapshot():
             for narrowed in self._narrowed(request, asked):
                 pool = self._pool(narrowed, vector, code, unknown, k, trace)
                 found = self._found(narrowed, fusion, pool, k, trace)

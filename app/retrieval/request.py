@@ -11,7 +11,7 @@ from app.core.types import Filters, FloatArray, Fusion, Hit, Library, Mode, Noti
 class SearchRequest:
     """One search of one library.
 
-    `library: all` is two requests, merged by `app.retrieval.legs`.
+    `library: all` is two requests, merged by `app.retrieval.retrievers`.
     """
 
     text: str

@@ -25,9 +25,9 @@ from app.core.types import (
     Rerank,
 )
 from app.core.vectors import max_sim
-from app.retrieval.legs import Pool
 from app.retrieval.reading import Reading
 from app.retrieval.request import RetrievalOptions, SearchRequest
+from app.retrieval.retrievers import Pool
 from app.retrieval.search import Floats, QuestionWords
 from app.retrieval.wording import quotes
 from app.storage.catalog.passage_codes import PassageCodeStore
@@ -185,10 +185,7 @@ class _Named(NamedTuple):
 
 
 def _put_first(readings: list[Reading], named: _Named) -> None:
-    """Let no passage stand above one that has more of what a question names.
-
-    Places keep scores.
-    """
+    """Let no passage stand above one that has more of what a question names. Places keep scores."""
     scores = [reading.score for reading in readings]
     readings.sort(key=lambda reading: named.lacking(reading.passage))
     for reading, score in zip(readings, scores, strict=True):

@@ -346,7 +346,7 @@ class PostgresDatabase(Database):
             raise
 
     @contextmanager
-    def moment(self) -> Iterator[None]:
+    def snapshot(self) -> Iterator[None]:
         """Let this thread's reads in the block share a transaction, and `version` stay.
 
         A statement sees what was committed before it, so that a moment may begin before the engine
@@ -453,7 +453,7 @@ class PostgresDatabase(Database):
     def notify(self, sql: Connection, news: str) -> None:
         sql.execute(_NOTIFY, {"channel": CHANNEL, "news": news})
 
-    def news(self, closing: threading.Event, poll_s: float) -> Iterator[str]:
+    def listen(self, closing: threading.Event, poll_s: float) -> Iterator[str]:
         """Yield what `notify` was given; a lost connection is made again."""
         address = self._address.set(drivername="postgresql").render_as_string(hide_password=False)
         away = False

@@ -220,7 +220,7 @@ class SearchEngine:
         return self.read(ask, WRITE_S if len(self.urls) > 1 else WORK_S, SECOND_WRITE_S)
 
     def _order(self) -> list[int]:
-        """Return every node once: in turn, those that failed of late behind."""
+        """Yield each node once, round-robin, recently failed ones last."""
         first, now = next(self._turns), time.monotonic()
         turns = [(first + at) % len(self.urls) for at in range(len(self.urls))]
         return sorted(turns, key=lambda node: self._shunned[node] > now)
@@ -344,7 +344,7 @@ class SearchEngine:
         of = {one.alias_name: one.collection_name.removeprefix(PREFIX) for one in found}
         return str(of.get(PREFIX + name, name))
 
-    def beside(self, name: str) -> str:
+    def shadow_collection(self, name: str) -> str:
         """Return the name of a collection to fill in the place of one that serves.
 
         There is none of this name; what an earlier fill left is removed.
@@ -355,7 +355,7 @@ class SearchEngine:
                 self.drop(left)
         return f"{name}{COPY}{1 + int(serving.partition(COPY)[2] or 0)}"
 
-    def switch(self, name: str, filled: str) -> bool:
+    def promote(self, name: str, filled: str) -> bool:
         """Let a name mean the collection that was filled; remove the one that it meant before.
 
         Returns:
@@ -408,7 +408,7 @@ class SearchEngine:
             SearchAway: The cluster has fewer nodes than copies are asked for.
         """
         peers = self.peers()
-        if peers < self._replicas:  # it would keep one copy for ever
+        if peers < self._replicas:  # it would keep one copy forever
             raise SearchAway(
                 f"SEARCH_REPLICAS={self._replicas} needs as many nodes, and the search engine has"
                 f" {peers}: start the other nodes, or lower SEARCH_REPLICAS",
@@ -729,13 +729,13 @@ class QdrantStore(SharedStore):
     def ids_after(self, collection: str, after: int, most: int) -> list[int]:
         return self._engine.ids_after(ROOM + collection, after, most)
 
-    def beside(self, collection: str) -> str:
-        return self._engine.beside(ROOM + collection).removeprefix(ROOM)
+    def shadow_collection(self, collection: str) -> str:
+        return self._engine.shadow_collection(ROOM + collection).removeprefix(ROOM)
 
-    def switch(self, collection: str, filled: str) -> None:
+    def promote(self, collection: str, filled: str) -> None:
         self._seen -= {collection, filled}
         with self._steps.at("qdrant.switch"):
-            if self._engine.switch(ROOM + collection, ROOM + filled):
+            if self._engine.promote(ROOM + collection, ROOM + filled):
                 self._seen.add(collection)
 
     def drop(self, collection: str) -> None:

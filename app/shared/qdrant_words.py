@@ -1,4 +1,4 @@
-"""Search BM25 in Qdrant: a collection a library, a sparse vector a chunk."""
+"""Search BM25 in Qdrant: one collection per library, one sparse vector per chunk."""
 
 from __future__ import annotations
 
@@ -528,13 +528,13 @@ class QdrantWords(SharedWords):
         with self._steps.at("qdrant_words.delete_chunks"):
             self._engine.delete(self._name, chunk_ids)
 
-    def beside(self) -> QdrantWords:
-        self._filled = self._engine.beside(self._name)
+    def shadow(self) -> QdrantWords:
+        self._filled = self._engine.shadow_collection(self._name)
         return self._like_this(self._filled)
 
-    def switch(self) -> None:
+    def promote(self) -> None:
         with self._steps.at("qdrant_words.switch"):
-            self._seen = self._engine.switch(self._name, self._filled)
+            self._seen = self._engine.promote(self._name, self._filled)
         self.lacking = False
         self.rollback()
 

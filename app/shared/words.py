@@ -77,7 +77,7 @@ class SharedLexicalWriter(LexicalWriter):
         """Do nothing: no lock is held while the engine is told."""
 
     def follow(self) -> None:
-        """Bring what nobody brings."""
+        """Index changes that no live process has claimed."""
         self.catch_up()
 
     def await_found(self, claim: Claim | None) -> None:
@@ -90,7 +90,7 @@ class SharedLexicalWriter(LexicalWriter):
             self.catch_up()
             waited.wait(WAITING_S)
 
-    def settle(self) -> None:
+    def wait_until_idle(self) -> None:
         """Wait until no living process brings anything; hold the write lock."""
         waited = threading.Event()
         while self._claims.brings(self._library):
@@ -101,7 +101,7 @@ class SharedLexicalWriter(LexicalWriter):
         return self._log.pending(self._library, mark, dense=False, limit=1)
 
     def catch_up(self) -> None:
-        """Bring changes that no living process brings."""
+        """Index changes that no live process has claimed."""
         while claim := self._claims.take(self._library, REBUILD_BATCH_DOCS):
             self._bring(claim)
 
@@ -150,7 +150,7 @@ class SharedLexicalWriter(LexicalWriter):
     def rebuild(self, total_docs: int) -> None:
         """Fill an index next to the one that serves, and exchange them."""
         self.rebuilding = BuildState("rebuilding", 0, total_docs)
-        filled = self._shared.beside()
+        filled = self._shared.shadow()
 
         def replay(changes: Sequence[Change]) -> None:
             self._replace(gone_by(changes), filled)
@@ -164,7 +164,7 @@ class SharedLexicalWriter(LexicalWriter):
                 done += len(docs)
                 self.rebuilding = BuildState("rebuilding", done, total_docs)
             meanwhile.catch_up()
-            self._shared.switch()
+            self._shared.promote()
             # What others sent meanwhile may have gone to the index before.
             for changes in self._log.batches(self._library, meanwhile.applied, dense=False):
                 self._bring(self._claims.watch(self._library), gone_by(changes))

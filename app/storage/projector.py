@@ -78,10 +78,10 @@ class Projector:
         """
         return {**self.log.marks(), "changes": self.log.last()}
 
-    def settle(self) -> None:
+    def wait_until_idle(self) -> None:
         """Wait until queued words are committed or dropped; hold the write locks."""
         for words in self.words.values():
-            words.settle()
+            words.wait_until_idle()
 
     def apply(self, library: Library) -> None:
         """Bring every projection to the last change; queued words follow by themselves.

@@ -43,7 +43,7 @@ _JOBS = select(*(jobs.c[name] for name in _FIELDS))
 _FREE = {"worker": None, "heard_at": None, "stop": None}
 
 
-class Taken(NamedTuple):
+class ClaimedJob(NamedTuple):
     """A job to run."""
 
     job: Job
@@ -144,7 +144,9 @@ class JobQueue:
     def has_due(self, kinds: Sequence[str], *, recovered: bool = True) -> bool:
         return bool(self._database.rows(self._due, self._asked(kinds, recovered=recovered)))
 
-    def take(self, kinds: Sequence[str], worker: str, *, recovered: bool = True) -> Taken | None:
+    def claim(
+        self, kinds: Sequence[str], worker: str, *, recovered: bool = True
+    ) -> ClaimedJob | None:
         """Mark the oldest job that may run now as running; `recovered` ones last, if at all.
 
         One at a time over all processes: else a younger job of a mark could run before an older.
@@ -161,7 +163,7 @@ class JobQueue:
             if taken is None:
                 return None
             self._tell(sql, "progress", taken.id)
-        return Taken(job_of(taken), taken.attempts, taken.n <= self._recovered_to)
+        return ClaimedJob(job_of(taken), taken.attempts, taken.n <= self._recovered_to)
 
     def save(self, job: Job, worker: str) -> bool:
         """Write progress down; return False if the job is not this worker's any more."""
@@ -238,16 +240,16 @@ class JobQueue:
         asked = select(jobs.c.worker, jobs.c.stop).where(jobs.c.worker.in_(workers))
         return {row.worker: row.stop for row in self._database.rows(asked)}
 
-    def beat(self, workers: Sequence[str]) -> None:
-        """Say that workers live."""
+    def heartbeat(self, workers: Sequence[str]) -> None:
+        """Record a heartbeat for each worker."""
         with self._database.write_apart("job") as sql:
             sql.execute(update(jobs).where(jobs.c.worker.in_(workers)).values(heard_at=self._now))
 
-    def has_lost(self, lost_after_s: float) -> bool:
+    def has_stale_workers(self, lost_after_s: float) -> bool:
         """Return whether a worker of a job was silent that long, in seconds."""
         return bool(self._database.rows(select(jobs.c.n).where(self._lost(lost_after_s)).limit(1)))
 
-    def hand_on(self, lost_after_s: float) -> int:
+    def requeue_stale(self, lost_after_s: float) -> int:
         """Queue jobs again whose worker was silent that long, in seconds; return how many."""
         return self._free(self._lost(lost_after_s))
 
@@ -256,15 +258,15 @@ class JobQueue:
         return and_(jobs.c.state == "running", silent)
 
     def release(self, workers: Sequence[str]) -> None:
-        """Queue the jobs of workers again that end without having finished them."""
+        """Requeue the jobs of workers that are shutting down."""
         self._free(jobs.c.worker.in_(workers))
 
-    def begin_again(self) -> None:
+    def requeue_all(self) -> None:
         """Queue what an ended process left; call it where no other one works on these jobs."""
         self._free(jobs.c.state.in_(("queued", "running")), not_before=None)
         self._recovered_to = self._database.rows(select(func.max(jobs.c.n)))[0][0] or 0
 
-    def turn(self, name: str, every_s: float) -> bool:
+    def acquire_interval(self, name: str, every_s: float) -> bool:
         """Return whether the caller may do `name` now: one may in each `every_s` seconds."""
         key = f"turn/{name}"
         last = cast(meta.c.value, Float)
@@ -278,13 +280,13 @@ class JobQueue:
             put_meta(sql, key, str(sql.execute(select(self._now)).scalar_one()))
         return True
 
-    def news(self, closing: threading.Event, poll_s: float) -> Iterator[str]:
+    def listen(self, closing: threading.Event, poll_s: float) -> Iterator[str]:
         """Yield changes by any process until `closing`; something at least every `poll_s` seconds.
 
         `state JOB` or `progress JOB`; `lost` when changes may have gone by unseen; else nothing: an
         empty text.
         """
-        return self._database.news(closing, poll_s)
+        return self._database.listen(closing, poll_s)
 
     def _held(self, sql: Connection, job_id: str) -> Row[*tuple[Any, ...]] | None:
         """Lock a job's row; return it, with its worker and what that was asked for."""

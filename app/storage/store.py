@@ -165,14 +165,14 @@ class IndexStore:
         if heal:
             self.codes.delete_others()
             self.writer.purge_due()
-            self.unlinks.settle_at_start()
+            self.unlinks.unlink_at_start()
             for library in Library:
                 self.projector.start(library)
             note_change(options.data_dir, self._log.last(), self.steps)
         if vector_store == "background":
             self.supervisor.start()
         elif vector_store == "foreground":
-            self.supervisor.bring_up()
+            self.supervisor.initialise()
 
     def made_with(self, library: Library) -> Fingerprint | None:
         """Return a library's fingerprint; None while it has no vectors."""

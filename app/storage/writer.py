@@ -163,7 +163,7 @@ class CatalogIndexWriter:
             self._words[library].gather(claim, chunks)
         return written.results
 
-    def settle(self, library: Library) -> None:
+    def flush(self, library: Library) -> None:
         """Wait until everything stored is durable in the index of words and found.
 
         Raises:

@@ -77,7 +77,7 @@ def store_text(data_dir: Path, notes: list[str]) -> float:
         RawDocument(f"note-{n}.txt", f"note-{n}.txt", text.encode()) for n, text in enumerate(notes)
     ]
     with build_services(settings) as services:
-        pipeline = services.libraries.wired(Library.PAPERS).pipeline
+        pipeline = services.libraries.runtime(Library.PAPERS).pipeline
         pipeline.ingest(Library.PAPERS, documents[:1])  # what is loaded once
         begun_s = time.process_time()
         pipeline.ingest(Library.PAPERS, documents[1:])

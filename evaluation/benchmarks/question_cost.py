@@ -50,7 +50,7 @@ def fill(services: Services, size: int, chance: random.Random) -> None:
             ]
             drafts.append(make_draft(f"made{number}", " ".join(words), chunks=CHUNKS_EACH))
         services.writer.store(drafts)
-    services.writer.settle(PAPERS)
+    services.writer.flush(PAPERS)
 
 
 def asked(services: Services) -> dict[str, float]:

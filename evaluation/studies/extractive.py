@@ -37,7 +37,7 @@ from app.evaluation.collections import (
 )
 from app.evaluation.workshop import Bench
 from app.generation.quote.candidates import Candidate, candidates, quotable
-from app.generation.quote.choosing import choose, room_for
+from app.generation.quote.choosing import choose, quote_budget
 from app.generation.quote.quote_features import (
     FEATURES,
     Floats,
@@ -268,7 +268,7 @@ class ReadQuestion:
             return ()
         scores = (self.rows_words_only if words_only else self.rows) @ ranking
         return choose(
-            self.asking.question.text, self.found, scores, room_for(self.asking.question.text)
+            self.asking.question.text, self.found, scores, quote_budget(self.asking.question.text)
         )
 
     @property

@@ -150,7 +150,9 @@ def ask(client: DocuMindClient, ids: Mapping[str, str], fact: Fact) -> Row:
 def chain(client: DocuMindClient, ids: Mapping[str, str], fact: Fact) -> Row:
     """Return what a plain chain says over the product's first passages."""
     begun = time.perf_counter()
-    hits = client.search(fact.question, "papers", limit=_PASSAGES, doc_ids=[ids[fact.paper]])["hits"]
+    hits = client.search(fact.question, "papers", limit=_PASSAGES, doc_ids=[ids[fact.paper]])[
+        "hits"
+    ]
     context = "\n\n".join(str(hit["text"]) for hit in hits)
     said = _CHAIN.format(context=context, question=fact.question)
     reply = requests.post(

@@ -8,7 +8,7 @@ from typing import Any
 
 from app.api.schemas.questions import StoredAnswer
 from app.core.cancel import CancelToken
-from app.core.forms import from_json, json_values
+from app.core.serialization import from_json, json_values
 from app.core.types import REFUSAL, LedgerEntry, Library, ModelProfile
 from app.models.ollama import PullProgress
 from tests.api.conftest import LIBRARY, Site, site

@@ -11,7 +11,7 @@ import pytest
 
 from app.answer.records import AnswerRecord
 from app.api.schemas.questions import QueryResponse
-from app.core.forms import form, json_values
+from app.core.serialization import adapter, json_values
 from app.core.types import Question
 from tests.api.conftest import LIBRARY, Site, site
 from tests.fakes.files import make_pdf
@@ -54,7 +54,7 @@ def test_a_reply_is_exactly_what_openapi_says(filled: Site) -> None:
     ):
         body = {"question": "Why do tides rise?", "library": "papers", **options}
         reply = filled.client.post("/api/v1/query", json=body)
-        shown = form(QueryResponse).validate_json(reply.content, strict=True)
+        shown = adapter(QueryResponse).validate_json(reply.content, strict=True)
         assert json_values(shown) == reply.json()
         assert shown.sources or shown.status == "abstained"
     record = AnswerRecord.of(filled.services.rag.answer(Question("Why do tides rise?", "papers")))

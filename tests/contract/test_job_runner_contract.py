@@ -292,7 +292,7 @@ def test_a_job_that_comes_back_to_the_worker_that_was_given_up_hears_of_a_cancel
     def given_up() -> int:
         with database.write("job") as sql:
             sql.execute(update(jobs).values(heard_at=0.0))
-        return JobQueue(database).hand_on(QUICK["lost_after_s"])
+        return JobQueue(database).requeue_stale(QUICK["lost_after_s"])
 
     until(given_up)
     until(lambda: len(begun) == 2)

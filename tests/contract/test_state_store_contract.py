@@ -10,7 +10,7 @@ import pytest
 from app.answer.records import StoredRecord
 from app.core.access import Caller, digest_of
 from app.core.errors import Conflict, NotFound
-from app.core.forms import json_values
+from app.core.serialization import json_values
 from app.core.types import Answer, Library, Message, Question
 from app.storage.catalog.answers import AnswerStore, ConversationStore
 from app.storage.catalog.keys import KeyStore

@@ -182,7 +182,7 @@ def full_while_a_group_is_committed(data: Path) -> list[str]:
         for name in ("walrus", "penguin", "gull"):
             store.writer.store([make_draft(name, f"{name} alone", chunks=1)])
             steps.target = "tantivy.commit" if name == "penguin" else ""
-            store.writer.settle(PAPERS)
+            store.writer.flush(PAPERS)
             if steps.target:
                 broken.append("nothing was committed")
             if len(store.lexical.search(PAPERS, name, 5)) != 1:

@@ -155,7 +155,7 @@ def operations(store: IndexStore, journal: Journal) -> list[Callable[[], None]]:
         return do
 
     def settle() -> None:
-        store.writer.settle(Library.PUBLIC)
+        store.writer.flush(Library.PUBLIC)
 
     def embed(library: Library) -> Callable[[], None]:
         def do() -> None:

@@ -16,7 +16,7 @@ import pytest
 import typer.main
 from prometheus_client.parser import text_string_to_metric_families
 
-from app.api.deps import Edge
+from app.api.deps import AppState
 from app.api.errors import status_of
 from app.api.mcp_server import make_server
 from app.cli import main as command_line
@@ -111,7 +111,7 @@ def tools() -> str:
     return json.dumps(listed, indent=1, sort_keys=True, ensure_ascii=False)
 
 
-async def _listed(edge: Edge) -> list[Mapping[str, object]]:
+async def _listed(edge: AppState) -> list[Mapping[str, object]]:
     from mcp import Client  # noqa: PLC0415  # half a second
 
     async with Client(make_server(edge, "fence")) as client:

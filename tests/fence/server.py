@@ -14,7 +14,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.api.app import create_app
-from app.api.deps import Edge
+from app.api.deps import AppState
 from app.core.types import FloatArray, PassageCode, QuestionCode
 from app.core.vectors import l2_normalise
 from app.models.minilm import MiniLmEmbedder
@@ -73,7 +73,7 @@ class FenceServer:
     """A running application and how to ask it."""
 
     client: TestClient
-    edge: Edge
+    edge: AppState
 
 
 @contextmanager

@@ -9,8 +9,8 @@ import pytest
 from app.answer.judging import ClaimJudge
 from app.check_report import as_markdown
 from app.core.cancel import CancelToken
-from app.core.forms import json_values
 from app.core.ports import Generator
+from app.core.serialization import json_values
 from app.core.types import CheckReport
 from app.models.ollama import OllamaHost
 from app.models.ollama_adapters import OllamaGenerator

@@ -109,7 +109,7 @@ def test_a_search_takes_four_transactions_and_three_requests(cost: Cost) -> None
 def test_a_search_sees_what_was_written_before_it(cost: Cost) -> None:
     """Though what does not change is read once."""
     catalog = cost.services.catalog
-    with catalog.moment():
+    with catalog.snapshot():
         before = catalog.counts(Library.PUBLIC).documents
         ids = [hit.chunk_id for hit in cost.services.store.lexical.search(Library.PUBLIC, "the", 5)]
         assert len(catalog.passages(Library.PUBLIC, ids)) == len(ids)
@@ -120,7 +120,7 @@ def test_a_search_sees_what_was_written_before_it(cost: Cost) -> None:
         assert name not in {passage.document.doc_id for passage in left}
     assert catalog.counts(Library.PUBLIC).documents == before - 1
     cost.services.writer.restore(Library.PUBLIC, name)
-    with catalog.moment():
+    with catalog.snapshot():
         assert catalog.counts(Library.PUBLIC).documents == before
 
 

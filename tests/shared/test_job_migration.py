@@ -92,7 +92,7 @@ def carried(server: PostgresServer) -> None:
         found = {row.id: (row.state, row.mark) for row in database.rows(jobs.select())}
         assert found == {row[0]: (row[5], row[6]) for row in ROWS}
         queue, kinds = JobQueue(database), ["ingest", "backfill", "model_test"]
-        taken = [queue.take(kinds, worker) for worker in "1234"]
+        taken = [queue.claim(kinds, worker) for worker in "1234"]
         assert [each and (each[0].id, each[1]) for each in taken] == [
             ("a", 0), ("b", 0), ("h", 0), None,  # c waits for its time, and for b
         ]  # fmt: skip

@@ -84,7 +84,7 @@ def test_the_oldest_of_a_mark_is_taken_first_though_its_row_is_held(tmp_path: Pa
             server.url()
         ) as other:  # as a process that looks whether it may stop it
             other.execute("SELECT * FROM jobs WHERE id = %s FOR UPDATE", [oldest.id])
-            taken = threads.submit(queue.take, ["ingest"], "worker")
+            taken = threads.submit(queue.claim, ["ingest"], "worker")
             until(lambda: taken.done() or server.run(_WAITS) != "0")
         found = taken.result(WAIT_S)
         assert found is not None

@@ -182,6 +182,6 @@ def test_a_start_takes_what_another_machine_deleted_out_of_the_cache(
         )
         gone, kept = (one.path(name) for name in names)
         ObjectOriginals(tmp_path / "two", Steps(), url, 1 << 20).delete(names[0])
-        replace(store.unlinks, shared=shared).settle_at_start()
+        replace(store.unlinks, shared=shared).unlink_at_start()
         assert not gone.exists()
         assert kept.exists() is shared  # no document has it, and it is old enough for one server

@@ -143,11 +143,11 @@ def test_what_lacks_much_is_filled_beside_and_serves_until_it_is_exchanged(
 def test_what_is_written_while_an_index_is_filled_beside_is_in_it(
     options: IndexOptions, engine: SearchEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = SearchEngine.beside
+    made = SearchEngine.shadow_collection
 
-    def beside(self: SearchEngine, name: str) -> str:
+    def shadow_collection(self: SearchEngine, name: str) -> str:
         """Another server writes and deletes after the fill began."""
-        monkeypatch.setattr(SearchEngine, "beside", made)
+        monkeypatch.setattr(SearchEngine, "shadow_collection", made)
         began = made(self, name)
         write(store, f"new{len(began)}", 3)
         store.writer.delete(PAPERS, old.pop())
@@ -163,7 +163,7 @@ def test_what_is_written_while_an_index_is_filled_beside_is_in_it(
             lambda: store.dense[PAPERS].replica.refill(threading.Event()),
         ]
         for fill in fills:
-            monkeypatch.setattr(SearchEngine, "beside", beside)
+            monkeypatch.setattr(SearchEngine, "shadow_collection", shadow_collection)
             fill()
         live = store.loader.live_chunk_ids(PAPERS)
         assert len(live) == 5 + 2 * 3

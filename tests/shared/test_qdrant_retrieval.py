@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.core.types import Library
-from app.retrieval.legs import matched_text
+from app.retrieval.retrievers import matched_text
 from tests.stores import passage
 from tests.unit.retrieval import conftest, test_languages, test_pipeline, test_spelling
 from tests.unit.retrieval.conftest import Shelve, StockedLibrary

@@ -304,11 +304,11 @@ def test_a_change_of_collections_is_known_to_every_node_when_it_is_done(
     store.upsert("papers__1", [1, 2], unit_rows(2), stamped())
     assert [store.search("papers__1", row, 1) for _ in range(4)] == [[2]] * 4
     for chunk_id in (5, 6):
-        filled = store.beside("papers__1")
+        filled = store.shadow_collection("papers__1")
         cluster[1].stale = 4
         store.upsert(filled, [chunk_id], unit_rows(1), stamped())
         cluster[1].stale = 4
-        store.switch("papers__1", filled)
+        store.promote("papers__1", filled)
         assert [store.ids("papers__1") for _ in range(4)] == [{chunk_id}] * 4
     cluster[1].stale = 4
     store.drop("papers__1")

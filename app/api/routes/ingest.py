@@ -13,10 +13,10 @@ from starlette.responses import JSONResponse
 
 from app.api.deps import (
     AtCaller,
-    AtDoor,
     Composition,
-    Door,
+    ContextDep,
     OneLibrary,
+    RequestContext,
     SeenLibrary,
     needs,
     needs_all,
@@ -30,8 +30,8 @@ from app.api.schemas.base import Request as RequestModel
 from app.api.streaming import settled
 from app.api.uploads import Upload, UploadReceiver, form_of, received
 from app.core.errors import Conflict, DocuMindError, InvalidInput, NotFound
-from app.core.forms import json_values
 from app.core.labels import labels_from, parse_object, split_tags
+from app.core.serialization import json_values
 from app.core.text import either
 from app.core.types import Job, JobFile, Labels, LedgerSummary, Library, LibraryName
 from app.ingest.bulk import MissingPolicy
@@ -59,7 +59,7 @@ class SyncedDocuments(Reply):
 
 
 class SyncRemoval(RequestModel):
-    """Whose files are gone from a folder."""
+    """Files that were removed from a synced folder."""
 
     library: LibraryName
     folder: Annotated[
@@ -209,7 +209,7 @@ _FAILURES = (
 # async, unlike its neighbours: the body is read as it arrives and the wait must not hold a thread
 async def ingest(
     request: Request,
-    door: AtDoor,
+    context: ContextDep,
     library: Annotated[LibraryName | None, Query(description="default: public")] = None,
     wait: Wait = "true",
 ) -> Response:
@@ -219,18 +219,20 @@ async def ingest(
         receiver.feed(rest)
         upload = receiver.finish()
         changed(request, *(display_name(file.raw_name) for file in upload.files))
-        return _accept(upload, door, library, retry=wait == "false")
+        return _accept(upload, context, library, retry=wait == "false")
 
-    async with received(request, door.edge.settings, _FIELDS) as (receiver, rest):
+    async with received(request, context.edge.settings, _FIELDS) as (receiver, rest):
         job = await to_thread.run_sync(accept, receiver, rest)
-    return await outcome(job, wait, door)
+    return await outcome(job, wait, context)
 
 
-def _accept(upload: Upload, door: Door, in_query: LibraryName | None, *, retry: bool) -> Job:
+def _accept(
+    upload: Upload, context: RequestContext, in_query: LibraryName | None, *, retry: bool
+) -> Job:
     """Make the upload durable: originals first, then the job's row."""
-    services = door.services
-    default = door.edge.settings.library
-    library = one_library(door.caller, _library(upload, in_query), default)
+    services = context.services
+    default = context.edge.settings.library
+    library = one_library(context.caller, _library(upload, in_query), default)
     names = [display_name(file.raw_name) for file in upload.files]
     keys = _keys(upload, names)
     folder, labels = _folder(upload), _labels(upload, len(names))
@@ -322,19 +324,19 @@ def _keys(upload: Upload, names: list[str]) -> list[str]:
     return keys
 
 
-async def outcome(job: Job, wait: WaitName, door: Door) -> Response:
+async def outcome(job: Job, wait: WaitName, context: RequestContext) -> Response:
     """Return an accepted job's outcome once it got as far as asked; else 202.
 
     Raises:
         Conflict: The job was cancelled or paused while it was waited for.
     """
     until = has_text if wait == "text" else is_finished
-    jobs, stopping = door.services.jobs, door.edge.stopping
+    jobs, stopping = context.services.jobs, context.edge.stopping
     found = None if wait == "false" else await settled(jobs, job.id, until, stopping)
     if found is None:
         body = IngestResponse(job_id=job.id, documents=[])
         return JSONResponse(body.model_dump(), status_code=202)
-    return outcome_response(found, door.request_id)
+    return outcome_response(found, context.request_id)
 
 
 def outcome_response(job: Job, request_id: str) -> Response:
@@ -406,10 +408,10 @@ class UrlRequest(RequestModel):
     response_model=IngestResponse,
     **needs_all("write", "not_found", "conflict", "disk_full", "index_damaged", also=_ACCEPTED),
 )
-async def samples(door: AtDoor, wait: Wait = "true") -> Response:
+async def samples(context: ContextDep, wait: Wait = "true") -> Response:
     """Index the bundled documents into both libraries; doing it again changes nothing."""
-    job = door.services.jobs.submit(SAMPLES, {"purge": False}, unit="files", coalesce=True)
-    return await outcome(job, wait, door)
+    job = context.services.jobs.submit(SAMPLES, {"purge": False}, unit="files", coalesce=True)
+    return await outcome(job, wait, context)
 
 
 @collect_router.delete(
@@ -435,32 +437,32 @@ _fetches = needs(
 
 @collect_router.post("/fetch-url", status_code=201, response_model=IngestResponse, **_fetches)
 async def fetch_url(
-    asked: UrlRequest, request: Request, door: AtDoor, wait: Wait = "true"
+    asked: UrlRequest, request: Request, context: ContextDep, wait: Wait = "true"
 ) -> Response:
     """Fetch a page or file from the web, or the first 50 pages that a feed or sitemap lists.
 
     The address is the source key. Only public addresses are fetched, as robots.txt allows, without
     credentials. The same bytes again are `unchanged`.
     """
-    url = door.services.pages.checked(asked.url).geturl()
-    library = door.caller.library(Library(asked.library)).value
+    url = context.services.pages.checked(asked.url).geturl()
+    library = context.caller.library(Library(asked.library)).value
     changed(request, url)
     payload = {"url": url, "library": library, "retry": wait == "false"}
-    job = door.services.jobs.submit(FETCH, payload, total=1, unit="files")
-    return await outcome(job, wait, door)
+    job = context.services.jobs.submit(FETCH, payload, total=1, unit="files")
+    return await outcome(job, wait, context)
 
 
 @collect_router.post("/fetch-arxiv", status_code=201, response_model=IngestResponse, **_fetches)
 async def fetch_arxiv(
-    asked: ArxivRequest, request: Request, door: AtDoor, wait: Wait = "true"
+    asked: ArxivRequest, request: Request, context: ContextDep, wait: Wait = "true"
 ) -> Response:
     """Fetch a paper by its arXiv id into `papers`."""
-    door.caller.library(Library.PAPERS)
+    context.caller.library(Library.PAPERS)
     changed(request, base_id(asked.arxiv_id))
-    job = door.services.jobs.submit(
+    job = context.services.jobs.submit(
         ARXIV, {"arxiv_id": asked.arxiv_id.strip(), "retry": wait == "false"}, total=1, unit="files"
     )
-    return await outcome(job, wait, door)
+    return await outcome(job, wait, context)
 
 
 bulk_router = APIRouter(prefix="/api/v1/bulk", tags=["bulk"], responses=declared())

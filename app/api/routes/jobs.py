@@ -12,8 +12,8 @@ from pydantic import Field
 
 from app.api.deps import (
     AtCaller,
-    AtDoor,
     Composition,
+    ContextDep,
     events,
     files,
     needs,
@@ -26,7 +26,7 @@ from app.api.schemas.base import Reply, Request
 from app.api.streaming import EventStream, Pump, each, event
 from app.core.access import Caller
 from app.core.errors import Conflict, InvalidInput, NotFound, made_in_data
-from app.core.forms import json_values
+from app.core.serialization import json_values
 from app.core.types import Job, Library, LibraryName
 from app.evaluation.arms import EvaluationBody
 from app.evaluation.report import EvaluationReport, EvaluationSummary, Format
@@ -79,16 +79,16 @@ def _seen(job: Job, caller: Caller) -> Job:
         also=events("Server-sent events: `job` with the job after each change, until it ends"),
     ),
 )
-def job_events(door: AtDoor, job_id: JobId) -> Response:
+def job_events(context: ContextDep, job_id: JobId) -> Response:
     """The job now, and again after each change, until it ends."""
-    jobs = door.services.jobs
-    _seen(jobs.get(job_id), door.caller)  # else an error within the stream
+    jobs = context.services.jobs
+    _seen(jobs.get(job_id), context.caller)  # else an error within the stream
 
     def render(job: Job) -> bytes:
         return event("job", json_values(job))
 
-    pump = Pump(lambda cancel: each(jobs.watch(job_id, cancel), render), door.edge.streams)
-    return EventStream(pump, door.request_id)
+    pump = Pump(lambda cancel: each(jobs.watch(job_id, cancel), render), context.edge.streams)
+    return EventStream(pump, context.request_id)
 
 
 @router.post("/{job_id}/pause", **needs_all("write", "not_found", "conflict"))
@@ -324,11 +324,11 @@ def list_evaluations(services: Composition) -> EvaluationList:
 
 
 @evaluations_router.post("", status_code=202, **needs_all("admin", "disk_full"))
-def start_evaluation(door: AtDoor, asked: EvaluationBody) -> Job:
+def start_evaluation(context: ContextDep, asked: EvaluationBody) -> Job:
     """Compare settings on judged questions, as a job whose id is that of the report."""
-    scope = asked.library or door.scope(None)
-    library = door.edge.settings.library if scope == "all" else Library(scope)
-    return door.services.evaluations.start(replace(asked, library=library.value))
+    scope = asked.library or context.scope(None)
+    library = context.edge.settings.library if scope == "all" else Library(scope)
+    return context.services.evaluations.start(replace(asked, library=library.value))
 
 
 @evaluations_router.get("/{report_id}", **needs_all("read", "not_found"))

@@ -11,7 +11,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request, Response
 
 from app.answer.records import answer_set
-from app.api.deps import AtDoor, Composition, Door, events, files, needs, needs_all
+from app.api.deps import Composition, ContextDep, RequestContext, events, files, needs, needs_all
 from app.api.errors import ANSWERING, PROVIDER, declared
 from app.api.schemas.base import DocId
 from app.api.schemas.questions import (
@@ -45,16 +45,16 @@ from app.api.uploads import UploadReceiver, form_of, received
 from app.check_report import ReportForm, written
 from app.core.cancel import CancelToken
 from app.core.errors import InvalidInput, NotFound, TooLarge
-from app.core.forms import form, from_json, json_values
 from app.core.languages import DEFAULT
 from app.core.normalisation import normalise
 from app.core.ports import Parser
+from app.core.serialization import adapter, from_json, json_values
 from app.core.text import tokenise
 from app.core.trace import Trace, ended_with_block
 from app.core.types import CheckReport, Filters, Hit, Library, Question, Scope
 from app.ingest.names import display_name
-from app.retrieval.legs import merge
 from app.retrieval.request import Retrieval, SearchRequest
+from app.retrieval.retrievers import merge
 
 router = APIRouter(prefix="/api/v1", tags=["questions"], responses=declared())
 
@@ -66,43 +66,43 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 @router.post("/query", response_model=QueryResponse, **needs("ask", *ANSWERING, also=_ANSWERED))
-async def query(asked: QueryRequest, door: AtDoor) -> Response:
+async def query(asked: QueryRequest, context: ContextDep) -> Response:
     """Answer a question from the documents, with citations that can be checked."""
-    library = await door.asked(asked.library, asked.conditions().doc_ids)
-    question = asked.to_question(library, door.edge.settings.flare_active_retrieval)
-    return await _answered(door, asked, question)
+    library = await context.asked(asked.library, asked.conditions().doc_ids)
+    question = asked.to_question(library, context.edge.settings.flare_active_retrieval)
+    return await _answered(context, asked, question)
 
 
 @router.post("/chat", response_model=QueryResponse, **needs_all("ask", *ANSWERING, also=_ANSWERED))
-async def chat(asked: ChatRequest, door: AtDoor) -> Response:
+async def chat(asked: ChatRequest, context: ContextDep) -> Response:
     """Answer a turn of a conversation that the server remembers."""
-    library = await door.asked(asked.library, asked.conditions().doc_ids)
+    library = await context.asked(asked.library, asked.conditions().doc_ids)
     question = asked.question_of(
         asked.message,
         library=library,
-        flare=door.edge.settings.flare_active_retrieval,
+        flare=context.edge.settings.flare_active_retrieval,
         conversation_id=await asyncio.to_thread(
-            door.services.memory.open, asked.conversation_id, library, asked.message
+            context.services.memory.open, asked.conversation_id, library, asked.message
         ),
     )
     question = replace(question, replaces=asked.replaces, begun=normalise(asked.begun)[0])
-    return await _answered(door, asked, question)
+    return await _answered(context, asked, question)
 
 
-async def _answered(door: Door, asked: QueryOptions, question: Question) -> Response:
+async def _answered(context: RequestContext, asked: QueryOptions, question: Question) -> Response:
     if asked.filters.collection:
-        question = await asyncio.to_thread(collected, door, asked.filters, question)
+        question = await asyncio.to_thread(collected, context, asked.filters, question)
     return await reply(
-        door.answering(), question, door.edge.streams, door.request_id, stream=asked.stream
+        context.answering(), question, context.edge.streams, context.request_id, stream=asked.stream
     )
 
 
-def collected(door: Door, asked: FilterValues, question: Question) -> Question:
+def collected(context: RequestContext, asked: FilterValues, question: Question) -> Question:
     """Return a question under the saved filter that it names; see `with_saved`."""
-    return replace(question, filters=with_saved(door, asked, question.filters))
+    return replace(question, filters=with_saved(context, asked, question.filters))
 
 
-def with_saved(door: Door, asked: FilterValues, filters: Filters) -> Filters:
+def with_saved(context: RequestContext, asked: FilterValues, filters: Filters) -> Filters:
     """Return filters laid over the saved one that they name.
 
     Raises:
@@ -110,14 +110,14 @@ def with_saved(door: Door, asked: FilterValues, filters: Filters) -> Filters:
     """
     if not asked.collection:
         return filters
-    return filters.over(door.services.store.labels.collection(asked.collection))
+    return filters.over(context.services.store.labels.collection(asked.collection))
 
 
 @router.get("/search", **needs("read", "index_damaged"))
-def search(door: AtDoor, asked: Annotated[SearchQuery, Query()]) -> SearchResponse:
+def search(context: ContextDep, asked: Annotated[SearchQuery, Query()]) -> SearchResponse:
     """Rank passages, with the matched words marked; nothing is written about them."""
-    library = door.scope(asked.library, asked.doc_ids)
-    found = ranked(door, library, asked)
+    library = context.scope(asked.library, asked.doc_ids)
+    found = ranked(context, library, asked)
     return SearchResponse(
         query=asked.q,
         library=library,
@@ -126,10 +126,10 @@ def search(door: AtDoor, asked: Annotated[SearchQuery, Query()]) -> SearchRespon
     )
 
 
-def ranked(door: Door, scope: Scope, asked: SearchQuery) -> Retrieval:
+def ranked(context: RequestContext, scope: Scope, asked: SearchQuery) -> Retrieval:
     """Search one library, or both and merge."""
-    services, libraries = door.services, list(Library) if scope == "all" else [Library(scope)]
-    filters = with_saved(door, asked, asked.conditions())
+    services, libraries = context.services, list(Library) if scope == "all" else [Library(scope)]
+    filters = with_saved(context, asked, asked.conditions())
     with ended_with_block(services.spans.begin("search", {"documind.library": scope})) as span:
         trace = Trace(span=span)
         found = {
@@ -282,10 +282,10 @@ def list_answers(
 
 
 @conversations_router.get("/answers/{answer_id}", **needs_all("read", "not_found"))
-def get_answer(door: AtDoor, answer_id: Identity) -> StoredAnswer:
+def get_answer(context: ContextDep, answer_id: Identity) -> StoredAnswer:
     """A stored answer with its full trace."""
-    kept = door.services.store.answers.get(answer_id)
-    return from_json(StoredAnswer, {**kept, "request_id": door.request_id})
+    kept = context.services.store.answers.get(answer_id)
+    return from_json(StoredAnswer, {**kept, "request_id": context.request_id})
 
 
 @conversations_router.post(
@@ -327,13 +327,13 @@ def export_feedback(
 
 @conversations_router.get("/suggestions", **needs("read", "not_found"))
 def suggestions(
-    door: AtDoor,
+    context: ContextDep,
     n: Annotated[int, Query(ge=1, le=20)] = 4,
     doc_id: DocId | None = None,
     library: Annotated[Scope | None, Query(description="default: DEFAULT_LIBRARY")] = None,
 ) -> SuggestionList:
     """Example questions for what is indexed, each of which has an answer there."""
-    found = door.services.suggester.suggest(door.scope(library), n, doc_id)
+    found = context.services.suggester.suggest(context.scope(library), n, doc_id)
     return SuggestionList(suggestions=list(found))
 
 
@@ -350,31 +350,31 @@ _MEDIA: dict[ReportForm, tuple[str, str]] = {
 @checks_router.post(
     "/check", response_model=CheckReport, responses=declared("index_damaged", *PROVIDER)
 )
-async def check(request: Request, asked: CheckRequest, door: AtDoor) -> Response:
+async def check(request: Request, asked: CheckRequest, context: ContextDep) -> Response:
     """Check every sentence of a text against documents, or against another text.
 
     Nothing is stored. Few checks run at once: over that, and after a wait, the reply is `busy`.
     """
 
     def work(cancel: CancelToken) -> Response:
-        body = form(CheckReport).dump_json(checked(door, asked, cancel))
+        body = adapter(CheckReport).dump_json(checked(context, asked, cancel))
         return Response(body, media_type="application/json")
 
-    return await door.edge.checks.run(work, request.receive)
+    return await context.edge.checks.run(work, request.receive)
 
 
-def checked(door: Door, asked: CheckRequest, cancel: CancelToken) -> CheckReport:
+def checked(context: RequestContext, asked: CheckRequest, cancel: CancelToken) -> CheckReport:
     """Return the checked text; `cancel` ends it between its steps, and the calls of the judge."""
-    checker = door.services.checker
+    checker = context.services.checker
     if asked.against is not None:
         report = checker.against(asked.text, asked.against)
         cancel.raise_if_cancelled()
         if asked.library is not None:
-            report = checker.with_better(report, door.scope(asked.library))
+            report = checker.with_better(report, context.scope(asked.library))
     else:
-        report = checker.in_libraries(asked.text, door.scope(asked.library))
+        report = checker.in_libraries(asked.text, context.scope(asked.library))
     cancel.raise_if_cancelled()
-    judge = door.services.judge
+    judge = context.services.judge
     return judge.on_report(report, cancel, model=asked.judge, by=asked.check_by)
 
 
@@ -387,12 +387,12 @@ def checked(door: Door, asked: CheckRequest, cancel: CancelToken) -> CheckReport
     ),
 )
 async def read_text(  # async: the body is read as it arrives
-    request: Request, door: AtDoor
+    request: Request, context: ContextDep
 ) -> FileText:
     """Return the text of a file to check, of any format that is read; store nothing."""
-    async with received(request, door.edge.settings) as (receiver, rest):
-        work = partial(_read, receiver, rest, door.services.parser)
-        return await door.edge.checks.run(work, request.receive)
+    async with received(request, context.edge.settings) as (receiver, rest):
+        work = partial(_read, receiver, rest, context.services.parser)
+        return await context.edge.checks.run(work, request.receive)
 
 
 @checks_router.post(

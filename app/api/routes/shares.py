@@ -14,8 +14,8 @@ from app.api.errors import declared
 from app.api.middleware.access import changed
 from app.api.schemas.base import Reply
 from app.core.errors import Conflict
-from app.core.forms import from_json, json_values
 from app.core.links import WebLink
+from app.core.serialization import from_json, json_values
 from app.core.types import Quote, Sentence
 from app.storage.catalog.answers import Share
 

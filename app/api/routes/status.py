@@ -333,7 +333,7 @@ async def ready(edge: AtEdge, response: Response) -> Ready:
         return Ready(status="failed", missing=list(missing), detail=_explained(missing))
     try:
         degraded = await to_thread.run_sync(startup.services().store.degraded, limiter=_LOOKS)
-    except StorageError as error:  # since it was looked whether something is missing
+    except StorageError as error:  # since that check
         degraded = (error.message,)
     return Ready(status="ready", missing=[], degraded=list(degraded))
 

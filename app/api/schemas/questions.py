@@ -12,9 +12,9 @@ from app.answer.judging import MOST_JUDGED
 from app.answer.records import AnswerRecord, PassageRecord, StoredRecord
 from app.answer.suggestions import Suggestion
 from app.api.schemas.base import DocId, Flag, Reply, Request
-from app.core.forms import from_json
 from app.core.labels import MOST_LABEL_CHARACTERS, MOST_TAGS, key_of
 from app.core.normalisation import normalise
+from app.core.serialization import from_json
 from app.core.types import (
     CheckBy,
     Condition,

@@ -23,7 +23,7 @@ Directive = Literal["override", "role", "output", "disclosure"]
 """Families of `injection.Finding` that meanings show."""
 
 
-class Means(IntFlag):
+class WordClass(IntFlag):
     """The meanings of a word."""
 
     SET_ASIDE = auto()
@@ -69,7 +69,7 @@ def _patterns() -> Mapping[int, re.Pattern[str]]:
     """Return the expression of each meaning: spellings in lower case, `*` for any ending."""
     held = json.loads(Path(__file__).with_name("directives.json").read_text(encoding="utf-8"))
     return {
-        int(Means[name.upper()]): re.compile(
+        int(WordClass[name.upper()]): re.compile(
             f"(?:{'|'.join(' '.join(lines).replace('*', '[a-z]*').split())})\\Z"
         )
         for name, lines in held.items()
@@ -109,7 +109,7 @@ PHRASES: tuple[tuple[Directive, re.Pattern[str]], ...] = (
 address a reader or a machine."""
 
 
-_OPENS = 1 << len(Means)
+_OPENS = 1 << len(WordClass)
 """Set on the first two words of a sentence: where an imperative stands."""
 _REPLY = _OPENS << 1
 """An answer, as a noun."""
@@ -117,9 +117,9 @@ _HERE = _OPENS << 2
 """A text, where `this` stands before it."""
 _ADDRESSED = _OPENS << 3
 """A second person that is told something, and not what it can or may do."""
-_SET_ASIDE, _NOT, _HEED, _RULES, _WORDS, _EARLIER, _ALL, _YOU = map(int, tuple(Means)[:8])
-_MACHINE, _SYSTEM, _SPEECH, _MUST, _SAY, _ADVISE, _READING, _ONLY = map(int, tuple(Means)[8:16])
-_ROLE, _FREE, _REVEAL, _SECRET, _LIGHT, _ME = map(int, tuple(Means)[16:])
+_SET_ASIDE, _NOT, _HEED, _RULES, _WORDS, _EARLIER, _ALL, _YOU = map(int, tuple(WordClass)[:8])
+_MACHINE, _SYSTEM, _SPEECH, _MUST, _SAY, _ADVISE, _READING, _ONLY = map(int, tuple(WordClass)[8:16])
+_ROLE, _FREE, _REVEAL, _SECRET, _LIGHT, _ME = map(int, tuple(WordClass)[16:])
 
 
 @dataclass(frozen=True, slots=True)

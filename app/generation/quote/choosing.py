@@ -53,7 +53,7 @@ _ASKS_FOR_STEPS = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerRoom:
+class QuoteBudget:
     """The most that is quoted, and whether all of it stands in reading order."""
 
     sentences: int = 5
@@ -64,14 +64,14 @@ class AnswerRoom:
     from it once it holds all of the question; more than three bring more of the question."""
 
 
-PLAIN = AnswerRoom(ends=True)
-SEVERAL = AnswerRoom(5, 200)
-STEPS = AnswerRoom(8, 240, in_order=True)
-SUMMARY = AnswerRoom(10, 400, in_order=True)
+PLAIN = QuoteBudget(ends=True)
+SEVERAL = QuoteBudget(5, 200)
+STEPS = QuoteBudget(8, 240, in_order=True)
+SUMMARY = QuoteBudget(10, 400, in_order=True)
 """Of a topic; a summary of a document goes by its parts."""
 
 
-def room_for(question: str) -> AnswerRoom:
+def quote_budget(question: str) -> QuoteBudget:
     """Return an answer's room: more for several things and for steps, which stand in order."""
     if _ASKS_FOR_STEPS.search(question):
         return STEPS
@@ -131,7 +131,7 @@ answer."""
 
 
 def choose(
-    question: str, found: Sequence[Candidate], scores: Floats, room: AnswerRoom = PLAIN
+    question: str, found: Sequence[Candidate], scores: Floats, room: QuoteBudget = PLAIN
 ) -> tuple[Candidate, ...]:
     """Return distinct sentences to quote: the best, then in reading order.
 
@@ -489,7 +489,7 @@ def _rows_of(
 
 
 def _opening(
-    question: str, found: Sequence[Candidate], order: Sequence[int], lead: int, room: AnswerRoom
+    question: str, found: Sequence[Candidate], order: Sequence[int], lead: int, room: QuoteBudget
 ) -> list[Candidate]:
     """Return the opening: the best sentence, after the one it refers to and who wrote it if any."""
     best = found[lead]

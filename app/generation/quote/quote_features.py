@@ -118,7 +118,7 @@ _BEHIND = 40
 """Characters behind a figure in which its noun stands."""
 
 
-def brings_of(question: str, sentences: Sequence[str], kind: str) -> list[bool]:
+def matches_answer_type(question: str, sentences: Sequence[str], kind: str) -> list[bool]:
     """Return of each sentence whether it brings what a kind of question asks for.
 
     A number counts with its noun or unit, a time as a date or a span, a name as a place where one
@@ -320,7 +320,7 @@ def feature_rows(
     similar = _similarities(found, by_key, vectors)
     lookup = {candidate.key: candidate for candidate in found}
     texts = [candidate.text for candidate in found]
-    brought = {kind: brings_of(question, texts, kind) for kind in kinds}
+    brought = {kind: matches_answer_type(question, texts, kind) for kind in kinds}
     nothing = [False] * len(found)
     rows = []
     for row, candidate in enumerate(found):
@@ -634,7 +634,7 @@ _PASSIVE = re.compile(
 )
 
 
-def speaks_of_it(
+def mentions_target(
     question: str, best: Candidate, passages: Sequence[Passage], by: PassageEncoder
 ) -> bool:
     """Return whether a quote can answer a question that is about one thing.

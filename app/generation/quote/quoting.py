@@ -23,7 +23,7 @@ from app.core.ports import PassageEncoder, Reader
 from app.core.text import function_words, tokenise
 from app.core.types import REFUSAL, Citation, Evidence, Prompt, Sentence, Token
 from app.generation.quote.candidates import NUMBERED, Candidate, candidates, quotable, rendered
-from app.generation.quote.choosing import AnswerRoom, choose, lacks_its_cell, room_for
+from app.generation.quote.choosing import QuoteBudget, choose, lacks_its_cell, quote_budget
 from app.generation.quote.quote_features import (
     FEATURES,
     SUFFICIENCY,
@@ -33,8 +33,8 @@ from app.generation.quote.quote_features import (
     feature_rows,
     in_place,
     lead_of,
+    mentions_target,
     sentence_vectors,
-    speaks_of_it,
     sufficiency_row,
 )
 
@@ -215,7 +215,7 @@ class ExtractiveGenerator:
         yield Token("", finish="stop")
 
     def select(
-        self, question: str, evidence: Sequence[Evidence], room: AnswerRoom | None = None
+        self, question: str, evidence: Sequence[Evidence], room: QuoteBudget | None = None
     ) -> Selection:
         """Return the sentences to quote; none if the evidence is off topic.
 
@@ -232,18 +232,18 @@ class ExtractiveGenerator:
         if lacks_its_cell(question, reading.lead, reading.ranked):
             return Selection((), min(sufficiency, enough / 2))
         passages = [item.hit.passage for item in usable]
-        if self._encoder and not speaks_of_it(question, reading.lead, passages, self._encoder):
+        if self._encoder and not mentions_target(question, reading.lead, passages, self._encoder):
             return Selection((), min(sufficiency, enough / 2))
         return Selection(reading.chosen, sufficiency, reading.ranked)
 
     def read(
-        self, question: str, evidence: Sequence[Evidence], room: AnswerRoom | None = None
+        self, question: str, evidence: Sequence[Evidence], room: QuoteBudget | None = None
     ) -> Reading | None:
         """Return what a question finds in all of the evidence; None where nothing can be quoted."""
         found = candidates(evidence, question)
         if not found:
             return None
-        question, room = by_title(question, evidence), room or room_for(question)
+        question, room = by_title(question, evidence), room or quote_budget(question)
         weights = candidate_weights(found)
         vectors = sentence_vectors(question, found, weights, self._encoder)
         rows = feature_rows(question, found, weights, vectors)

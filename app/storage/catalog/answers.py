@@ -13,8 +13,8 @@ from sqlalchemy import Connection, Select, Update, and_, bindparam, delete, inse
 
 from app.core.access import digest_of
 from app.core.errors import NotFound
-from app.core.forms import WITHIN
 from app.core.ids import new_id
+from app.core.serialization import INTERNAL
 from app.core.types import Answer, Document, Library, Message
 from app.storage.catalog.database import Database
 from app.storage.catalog.schema import (
@@ -588,7 +588,7 @@ class Share:
     answer_id: str
     question: str
     created_at: str
-    record: Record = field(metadata=WITHIN)
+    record: Record = field(metadata=INTERNAL)
     """What it shows: the answer as it was when it was shared."""
 
 

@@ -71,7 +71,7 @@ class Database(ABC):
             self.close()
             raise
 
-    def moment(self) -> AbstractContextManager[None]:
+    def snapshot(self) -> AbstractContextManager[None]:
         """Let this thread's reads in the block share a transaction, and `version` stay.
 
         A file's reads cost nothing to begin, and its version is known.
@@ -178,7 +178,7 @@ class Database(ABC):
     def notify(self, sql: Connection, news: str) -> None:  # noqa: B027  # others look themselves
         """Tell every process of jobs' changes when the transaction is committed; see `news`."""
 
-    def news(self, closing: threading.Event, poll_s: float) -> Iterator[str]:
+    def listen(self, closing: threading.Event, poll_s: float) -> Iterator[str]:
         """Yield what `notify` was given, by any process, until `closing`.
 
         `lost` where changes may have gone by unseen, as all do in SQLite; an empty text after

@@ -176,12 +176,12 @@ class Catalog:
         self._log = log
         self._counted = SinceCommit(database, partial(count, database))
 
-    def moment(self) -> AbstractContextManager[None]:
+    def snapshot(self) -> AbstractContextManager[None]:
         """Let this thread's reads in the block share one transaction, and counts one moment.
 
         Each read sees what was written before it. Nothing slow belongs into the block.
         """
-        return self._database.moment()
+        return self._database.snapshot()
 
     def passages(self, library: Library, chunk_ids: Sequence[int]) -> dict[int, Passage]:
         """Return passages by chunk id in the order asked, without deleted and superseded ones."""
@@ -416,7 +416,7 @@ class Catalog:
     ) -> dict[tuple[str, int], tuple[Heading, ...]]:
         """Return the headings of revisions by `(doc_id, revision)`; without any it is absent."""
         asked = {"of": library.value, "ids": [doc_id for doc_id, _ in named]}
-        with self._database.moment():
+        with self._database.snapshot():
             rows = self._database.rows(_OUTLINES, asked)
             wanted = {
                 (row.doc, row.revision): row for row in rows if (row.doc_id, row.revision) in named

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Connection, and_, bindparam, delete, func, select
 
-from app.core.forms import AS_JSON
+from app.core.serialization import PUBLIC
 from app.core.types import Library
 from app.storage.catalog.database import Database
 from app.storage.catalog.schema import (
@@ -54,7 +54,7 @@ _SILENT = timedelta(minutes=11)
 class FailedFile:
     """A file of a folder that is no document here, and why."""
 
-    __pydantic_config__ = AS_JSON
+    __pydantic_config__ = PUBLIC
     file: str = field(metadata={"max_length": 4096})
     reason: str = field(metadata={"max_length": 4096})
 
@@ -63,7 +63,7 @@ class FailedFile:
 class SyncedFolder:
     """A folder that a library follows, as its last sync left it."""
 
-    __pydantic_config__ = AS_JSON
+    __pydantic_config__ = PUBLIC
     library: Library
     folder: str
     documents: int

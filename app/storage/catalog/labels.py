@@ -11,8 +11,8 @@ from uuid import uuid4
 from sqlalchemy import Connection, Row, bindparam, delete, func, select, update
 
 from app.core.errors import InvalidInput, NotFound
-from app.core.forms import from_json, json_values
 from app.core.labels import Kind, Labels, Value, comparable, fits, fold, kind_of, position, tag_list
+from app.core.serialization import from_json, json_values
 from app.core.types import Filters, Library
 from app.storage.catalog.database import Database
 from app.storage.catalog.rows import pack_strings, strings_from, values_from

@@ -253,10 +253,7 @@ def _driver(sql: Connection) -> sqlite3.Connection:
 
 
 def end_backups(catalog: Path) -> None:
-    """End backup jobs that a copied, closed catalog shows as running.
-
-    One of them made the copy.
-    """
+    """End backup jobs that a copied, closed catalog shows as running. One of them made the copy."""
     with closing(sqlite3.connect(catalog)) as connection, connection:
         connection.execute(
             "UPDATE jobs SET state = 'cancelled', updated_at = ?"

@@ -148,7 +148,7 @@ class Unlinks:
         """Return originals on disk that the catalog does not know, sorted."""
         return sorted(self.originals.names() - self.named() - self.recorded())
 
-    def settle_at_start(self) -> None:
+    def unlink_at_start(self) -> None:
         """Unlink recorded originals only; log files that no record names.
 
         The catalog recorded them as deleted or never accepted.
@@ -156,7 +156,7 @@ class Unlinks:
         if not self.shared:
             self.originals.delete_parts()
         self.originals.delete_stale_copies()
-        self.settle()
+        self.unlink_due()
         if unknown := len(self.unknown()):
             log.warning(
                 "%d uploaded files in 'originals' are in no document; they stay. To have an entry"
@@ -164,7 +164,7 @@ class Unlinks:
                 " run: documind fsck --repair --library papers", unknown,
             )  # fmt: skip
 
-    def settle(self) -> int:
+    def unlink_due(self) -> int:
         """Unlink what is due and remove settled records; return how many files went.
 
         Records of uploads that an unfinished job still waits for stay: the job may fail.

@@ -1,7 +1,4 @@
-"""Lock a data directory for one process; the lock file names the owner.
-
-Imports nothing heavy.
-"""
+"""Lock a data directory for one process; the lock file names the owner. Imports nothing heavy."""
 
 from __future__ import annotations
 

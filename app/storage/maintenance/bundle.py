@@ -446,7 +446,7 @@ class Bundler(Parts):
                         progress(done, report.documents)
         finally:
             # Cut short too: what was stored is found, and the next upload does not take its time.
-            self.writer.settle(into)
+            self.writer.flush(into)
         self.writer.apply(into)
         return replace(report, library=into.value)
 

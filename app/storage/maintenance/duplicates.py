@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from app.core.forms import AS_JSON
+from app.core.serialization import PUBLIC
 from app.core.text import words
 from app.core.types import Document
 
@@ -28,7 +28,7 @@ Likeness = Literal["same_bytes", "same_text", "versions"]
 class Duplicates:
     """Documents of a library that are alike, the newest first; at least two."""
 
-    __pydantic_config__ = AS_JSON
+    __pydantic_config__ = PUBLIC
     likeness: Likeness
     documents: tuple[Document, ...]
 

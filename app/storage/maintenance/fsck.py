@@ -263,7 +263,7 @@ class Fsck(Parts):
             return FsckReport(started, seconds, repair, tuple(faults), checked)
 
         with self.projector.writing():
-            self.projector.settle()
+            self.projector.wait_until_idle()
             check(self._pages())
             if faults:
                 return report()
@@ -417,7 +417,7 @@ class Fsck(Parts):
         if orphans := sorted(self.unlinks.due()):
             detail = f"{orphans[0]}.bin was deleted or never accepted"
             fault = Fault("original_orphan", "", len(orphans), detail, at_start=True)
-            yield fault, self.unlinks.settle
+            yield fault, self.unlinks.unlink_due
 
     def _unknown(self, recover: Recover | None) -> Iterator[Fault]:
         unknown = self.unlinks.unknown()
@@ -464,7 +464,7 @@ class Fsck(Parts):
         checked["lexical"] = checked.get("lexical", 0) + len(held)
         missing, phantom = wanted - set(held), set(held) - wanted
         if missing or phantom:  # another process may have been about to bring or remove them
-            self.projector.words[library].settle()
+            self.projector.words[library].wait_until_idle()
             held, wanted = index.ids(), self.loader.live_chunk_ids(library)
             missing, phantom = missing & (wanted - set(held)), phantom & (set(held) - wanted)
         repeated = len(held) - len(set(held))
@@ -508,7 +508,7 @@ class Fsck(Parts):
 
         No score depends on them, so that only ids are compared, and whether they find them.
         """
-        with self.supervisor.at_rest() as at_rest:
+        with self.supervisor.locked() as at_rest:
             if not at_rest:
                 return
             faults: list[Fault] = []

@@ -41,7 +41,7 @@ class Reembedding(Parts):
             )
         staged = self.builds.stage(library, fingerprint)
         self.builds.delete_unused(library)
-        with self.supervisor.quiet():
+        with self.supervisor.paused():
             self.projector.dense[library].delete_others()
         return staged
 
@@ -66,7 +66,7 @@ class Reembedding(Parts):
                 f"build {number} of library {library.value!r} is gone: start the re-embedding again"
             )
         dense = self.projector.dense[library]
-        with self.supervisor.quiet():
+        with self.supervisor.paused():
             try:
                 yield dense.stage(build, stop)
             finally:
@@ -91,7 +91,7 @@ class Reembedding(Parts):
 
     def complete(self, library: Library, stop: threading.Event) -> None:
         """Fill the collection of the build that serves now, if it could not be before."""
-        with self.supervisor.quiet():
+        with self.supervisor.paused():
             self.projector.dense[library].complete_store(stop)
 
     def revert(self, library: Library, stop: threading.Event) -> tuple[Build, Build]:
@@ -119,6 +119,6 @@ class Reembedding(Parts):
     def delete_others(self, library: Library) -> int:
         """Remove the previous and any unfinished build with files; return how many vectors went."""
         removed = self.builds.delete_others(library)
-        with self.supervisor.quiet():
+        with self.supervisor.paused():
             self.projector.dense[library].delete_others()
         return removed

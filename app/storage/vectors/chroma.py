@@ -34,7 +34,7 @@ SEARCH_S = 5.0
 
 OPEN_S = 60
 """How long the process may open a store, and a second more for each 10 MB of it. A million vectors
-(1.6 GB) open within 20 s; one flipped bit of a graph's header makes Chroma hang for ever."""
+(1.6 GB) open within 20 s; one flipped bit of a graph's header makes Chroma hang forever."""
 
 WORK_S = 300
 """How long any other operation may take."""

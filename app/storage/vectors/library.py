@@ -392,7 +392,7 @@ class DenseLibrary:
     def complete_store(self, stop: threading.Event) -> None:
         """Fill the live collection if a swap left it unfinished."""
         if self._follows is not None and not self.replica.whole:
-            self.replica.bring_up(stop)
+            self.replica.initialise(stop)
 
     def delete_others(self) -> None:
         """Remove the store's collections of builds that do not serve."""

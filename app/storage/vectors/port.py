@@ -121,10 +121,10 @@ class SharedStore(VectorStore, Protocol):
         """Return the lowest ids, up to so many, above one; ascending."""
         ...
 
-    def beside(self, collection: str) -> str:
+    def shadow_collection(self, collection: str) -> str:
         """Return the name of an empty collection to fill in the place of one that serves."""
         ...
 
-    def switch(self, collection: str, filled: str) -> None:
+    def promote(self, collection: str, filled: str) -> None:
         """Let searches go to the collection that was filled, and remove the one before."""
         ...

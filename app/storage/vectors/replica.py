@@ -1,4 +1,4 @@
-"""Keep a store of vectors in step with the catalog, a collection a library."""
+"""Synchronise a vector store with the catalog, one collection per library."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ class Replica:
         total = min(self._loader.embedded(build), limit)
         self.rebuilding = BuildState("rebuilding", 0, total)
         shared = self.store if isinstance(self.store, SharedStore) else None
-        filled = shared.beside(name) if shared else name
+        filled = shared.shadow_collection(name) if shared else name
         filling = self.follower(build, mark, filled)
         filling.start_at(self._log.last())
         self._loader.analyse()
@@ -198,7 +198,7 @@ class Replica:
             if shared:
                 with self.lock:
                     filling.catch_up()
-                    shared.switch(name, filled)
+                    shared.promote(name, filled)
             return filling.applied
         finally:
             self.rebuilding = None
@@ -212,7 +212,7 @@ class Replica:
             [self._loader.vectors(build, some).rows for some in pieces(ids, BATCH)]
         )
 
-    def bring_up(self, stop: threading.Event) -> None:
+    def initialise(self, stop: threading.Event) -> None:
         """Complete the live build's collection and let searches use it."""
         self.whole = self._complete(stop) and not stop.is_set()
         self.follow(stop)

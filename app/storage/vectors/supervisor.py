@@ -157,13 +157,13 @@ class StoreSupervisor:
         for dense in self._dense.values():
             dense.fill_cache()
         if self._suspect or not self.ready:
-            self.bring_up()
+            self.initialise()
         for dense in self._dense.values():
             dense.replica.follow(self._stop)
         if not self._wanted.is_set():
             self._log.save()  # forgets the changes that are applied
 
-    def bring_up(self) -> None:
+    def initialise(self) -> None:
         """Check the store, fill what is missing and let searches use it.
 
         Raises:
@@ -178,7 +178,7 @@ class StoreSupervisor:
                 elif problem := next(filter(None, (one.trouble() for one in replicas)), ""):
                     self._move_aside(store, problem, logging.ERROR)
             for dense in self._dense.values():
-                dense.replica.bring_up(self._stop)
+                dense.replica.initialise(self._stop)
             if self.ready:
                 self._remove_unused()
             self._suspect = False
@@ -193,13 +193,13 @@ class StoreSupervisor:
         log.log(level, "the vector store is filled again from the catalog: %s%s", reason, kept)
 
     @contextmanager
-    def quiet(self) -> Iterator[None]:
+    def paused(self) -> Iterator[None]:
         """Keep the store as it is for the block; opening and refilling wait."""
         with self._busy:
             yield
 
     @contextmanager
-    def at_rest(self) -> Iterator[bool]:
+    def locked(self) -> Iterator[bool]:
         """Hold the store still for a check; yield False while it is being opened.
 
         It does not wait long for that.
@@ -231,7 +231,7 @@ class StoreSupervisor:
                     log.info("vectors are filled again from the catalog: %s", reason)
                     dense.replica.refill(self._stop)
                     dense.delete_others()
-            self.bring_up()
+            self.initialise()
 
 
 def _rest(error: StorageError | OSError, failed: int) -> float:

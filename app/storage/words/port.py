@@ -126,11 +126,11 @@ class SharedWords(WordIndex, Protocol):
         """Remove chunks at once, durably; unknown ones are fine."""
         ...
 
-    def beside(self) -> WordIndex:
+    def shadow(self) -> WordIndex:
         """Return an empty index to fill in the place of this one."""
         ...
 
-    def switch(self) -> None:
+    def promote(self) -> None:
         """Let searches go to what was filled next to it, and remove what served before."""
         ...
 

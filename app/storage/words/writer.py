@@ -117,7 +117,7 @@ class LexicalWriter:
         if not self._under_way:
             self.catch_up()
 
-    def settle(self) -> None:
+    def wait_until_idle(self) -> None:
         """Wait for what other processes bring; there are none."""
 
     def close(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.answer.questions import carried, out_of_letter
+from app.answer.questions import carried, extract_question
 from app.core.types import Library, Message, Question
 from tests.stores import passage
 from tests.unit.answer.bench import Bench
@@ -87,7 +87,7 @@ MILL = (
     ],
 )
 def test_a_letter_asks_what_its_question_asks(message: str, asked: str) -> None:
-    text, around = out_of_letter(message)
+    text, around = extract_question(message)
     assert text.startswith(asked)
     assert around
     assert not any(one in text for one in around)
@@ -107,4 +107,4 @@ def test_a_letter_asks_what_its_question_asks(message: str, asked: str) -> None:
     ],
 )
 def test_what_tells_nothing_beside_its_question_stays_whole(message: str) -> None:
-    assert out_of_letter(message) == (message, ())
+    assert extract_question(message) == (message, ())

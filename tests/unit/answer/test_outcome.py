@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.answer.writing import quoted_instead, reads_as_refusal, settle
+from app.answer.writing import choose_outcome, quoted_instead, reads_as_refusal
 from app.core.types import REFUSAL, Quote
 from app.generation.check.grounding import Grounded, Grounder
 from app.generation.prompt.runaway import Runaway
@@ -25,7 +25,7 @@ def _quote(*, leads: bool) -> Quote:
 
 
 def test_a_model_that_is_as_good_speaks_alone() -> None:
-    outcome = settle(
+    outcome = choose_outcome(
         _quote(leads=False), _ground("Copper is a soft red metal."), None, confident=True
     )
     assert outcome.text == outcome.model_text == "Copper is a soft red metal [1]."
@@ -33,7 +33,7 @@ def test_a_model_that_is_as_good_speaks_alone() -> None:
 
 
 def test_a_weak_model_stands_below_the_quote_and_every_offset_holds() -> None:
-    outcome = settle(
+    outcome = choose_outcome(
         _quote(leads=True),
         _ground("Copper is a soft red metal. Bananas are blue."),
         None,
@@ -49,7 +49,7 @@ def test_a_weak_model_stands_below_the_quote_and_every_offset_holds() -> None:
 
 
 def test_words_that_repeat_the_quote_are_not_said_twice() -> None:
-    outcome = settle(
+    outcome = choose_outcome(
         _quote(leads=True),
         _ground("Its melting point is 1085 degrees Celsius."),
         None,
@@ -74,7 +74,7 @@ def test_the_quote_stands_where_the_model_fails(
     said: str, stopped: Runaway | None, reason: str, leads: bool
 ) -> None:
     quote = _quote(leads=leads)
-    outcome = settle(quote, _ground(said), stopped, confident=True)
+    outcome = choose_outcome(quote, _ground(said), stopped, confident=True)
     assert (outcome.text, outcome.quoted) == (quote.text, True)
     assert outcome.notice is not None
     assert outcome.notice.code == "quoted_instead"
@@ -82,12 +82,14 @@ def test_the_quote_stands_where_the_model_fails(
 
 
 def test_a_strong_model_may_refuse_what_the_quote_is_not_sure_of() -> None:
-    assert settle(_quote(leads=False), _ground(REFUSAL), None, confident=False).text == REFUSAL
+    assert (
+        choose_outcome(_quote(leads=False), _ground(REFUSAL), None, confident=False).text == REFUSAL
+    )
 
 
 @pytest.mark.parametrize("said", ["Bananas are blue.", REFUSAL])
 def test_nothing_that_is_wholly_unsupported_is_an_answer(said: str) -> None:
-    assert settle(None, _ground(said), None, confident=False).text == REFUSAL
+    assert choose_outcome(None, _ground(said), None, confident=False).text == REFUSAL
 
 
 @pytest.mark.parametrize(

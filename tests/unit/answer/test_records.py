@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 
 from app.answer.records import PREVIEW_CHARACTERS, AnswerRecord, Source, StoredRecord
-from app.core.forms import from_json, json_values
+from app.core.serialization import from_json, json_values
 from app.core.types import (
     Answer,
     Citation,

@@ -35,7 +35,7 @@ def test_what_an_older_release_read_waits_until_the_library_takes_vectors(
             )
 
         def send(libraries: Libraries) -> str:
-            (outcome,) = libraries.wired(PAPERS).pipeline.ingest(PAPERS, [COPPER])
+            (outcome,) = libraries.runtime(PAPERS).pipeline.ingest(PAPERS, [COPPER])
             return outcome.status
 
         libraries = wired(usual)

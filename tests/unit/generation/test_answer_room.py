@@ -8,7 +8,7 @@ import pytest
 from app.core.cancel import CancelToken
 from app.core.types import Prompt
 from app.generation.quote.candidates import candidates
-from app.generation.quote.choosing import PLAIN, SEVERAL, STEPS, AnswerRoom, choose, room_for
+from app.generation.quote.choosing import PLAIN, SEVERAL, STEPS, QuoteBudget, choose, quote_budget
 from app.generation.quote.quoting import ExtractiveGenerator
 from tests.unit.generation.passages import evidence
 
@@ -29,8 +29,8 @@ from tests.unit.generation.passages import evidence
         ("What are the three parts of the government?", PLAIN),
     ],
 )
-def test_room_by_what_is_asked_for(question: str, room: AnswerRoom) -> None:
-    assert room_for(question) == room
+def test_room_by_what_is_asked_for(question: str, room: QuoteBudget) -> None:
+    assert quote_budget(question) == room
 
 
 def _quoted(question: str, *texts: str) -> str:
@@ -118,7 +118,7 @@ def test_a_far_worse_sentence_is_left_out(
 ) -> None:
     near, far = "A berth in the harbour costs 9.", "A berth on the ferry is warm and dry."
     found = candidates(evidence(near, far) if parted else evidence(f"{near} {far}"))
-    assert len(choose(question, found, np.array([9.0, score]), room_for(question))) == quoted
+    assert len(choose(question, found, np.array([9.0, score]), quote_budget(question))) == quoted
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.generation.quote.quote_features import brings_of
+from app.generation.quote.quote_features import matches_answer_type
 
 
 @pytest.mark.parametrize(
@@ -31,14 +31,17 @@ from app.generation.quote.quote_features import brings_of
     ],
 )
 def test_the_exact_kind_counts(kind: str, question: str, brings: str, brings_not: str) -> None:
-    assert brings_of(question, [brings_not, brings], kind) == [False, True]
+    assert matches_answer_type(question, [brings_not, brings], kind) == [False, True]
 
 
 def test_any_number_counts_where_none_has_its_noun() -> None:
     sentences = ["Arbon counted 14,000 in 2020.", "Arbon lies on a lake."]
-    assert brings_of("How many souls live in Arbon?", sentences, "number") == [True, False]
+    assert matches_answer_type("How many souls live in Arbon?", sentences, "number") == [
+        True,
+        False,
+    ]
 
 
 def test_who_asks_for_any_name_that_the_question_has_not() -> None:
     sentences = ["It was built in Leiden.", "It was built in stone.", "Anna Holm built it."]
-    assert brings_of("Who is Anna Holm?", sentences, "name") == [True, False, False]
+    assert matches_answer_type("Who is Anna Holm?", sentences, "name") == [True, False, False]

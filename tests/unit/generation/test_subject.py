@@ -9,7 +9,7 @@ import pytest
 
 from app.core.types import Evidence
 from app.generation.quote.candidates import candidates
-from app.generation.quote.quote_features import missing_things, named_things, speaks_of_it
+from app.generation.quote.quote_features import mentions_target, missing_things, named_things
 from app.models.minilm import MiniLmEmbedder
 from tests.unit.generation.passages import evidence
 
@@ -116,10 +116,10 @@ def test_a_quote_speaks_of_the_thing_that_is_asked_about(
     )
     passages = [item.hit.passage for item in found]
     best = candidates(found)[1 if "clean" in question else 0]
-    assert speaks_of_it(question, best, passages, minilm) is spoken_of
+    assert mentions_target(question, best, passages, minilm) is spoken_of
 
 
 def test_who_does_it_is_said_by_a_passive_with_by(minilm: MiniLmEmbedder) -> None:
     found = evidence("The beach is cleaned by two men of the harbour.")
     best = candidates(found)[0]
-    assert speaks_of_it("Who cleans the beach?", best, [best.item.hit.passage], minilm)
+    assert mentions_target("Who cleans the beach?", best, [best.item.hit.passage], minilm)

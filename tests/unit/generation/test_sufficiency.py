@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.generation.quote.candidates import candidates
-from app.generation.quote.choosing import choose, room_for
+from app.generation.quote.choosing import choose, quote_budget
 from app.generation.quote.quote_features import (
     SUFFICIENCY,
     Vectors,
@@ -30,7 +30,7 @@ def judged(question: str, *texts: str) -> dict[str, float]:
     found = candidates(evidence(*texts))
     rows = feature_rows(question, found, candidate_weights(found), None)
     scores = rows @ ExtractiveModel.load().words_only.ranking
-    chosen = choose(question, found, scores, room_for(question))
+    chosen = choose(question, found, scores, quote_budget(question))
     return dict(
         zip(SUFFICIENCY, sufficiency_row(question, found, rows, scores, chosen, None), strict=True)
     )

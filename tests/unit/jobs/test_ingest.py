@@ -25,7 +25,7 @@ from app.core.types import Fingerprint, FloatArray, Job, Library, json_values, p
 from app.ingest.embedding import VectorBackfill
 from app.ingest.options import IngestOptions
 from app.ingest.parsers import DirectParser
-from app.ingest.pipeline import READ_AS, IngestPipeline
+from app.ingest.pipeline import PARSER_EDITION, IngestPipeline
 from app.jobs.ingest import Collecting, request_ocr, request_rereading
 from app.jobs.kinds import register_ingest, resume_backfills
 from app.jobs.payloads import IngestPayload, IngestReport, UploadedFile, has_text, report_of
@@ -330,7 +330,9 @@ def test_documents_of_an_older_release_are_read_again_and_keep_what_fails(
     after = {row.filename: row for row in shop.store.catalog.documents(PAPERS)[0]}
     assert after["a.txt"].revision == kept["a.txt"].revision + 1
     assert after["b.txt"].revision == kept["b.txt"].revision
-    assert [row.filename for row in shop.store.catalog.read_before(PAPERS, READ_AS, 9)] == ["b.txt"]
+    assert [row.filename for row in shop.store.catalog.read_before(PAPERS, PARSER_EDITION, 9)] == [
+        "b.txt"
+    ]
     request_rereading(shop.runner, shop.store.catalog)  # what cannot be read is tried once
     assert len([one for one in shop.runner.list() if one.kind == "reread"]) == 1
 

@@ -24,7 +24,7 @@ from app.core.errors import (
 )
 from app.core.types import Job, JobFile
 from app.jobs.runner import Handler, JobContext, JobOptions, JobRunner, RateEstimate, per_library
-from app.storage.queue import Taken
+from app.storage.queue import ClaimedJob
 from tests.fakes.job_queue import OwnQueue, put_row
 
 WAIT_S = 10.0
@@ -348,9 +348,9 @@ def test_what_a_client_waits_for_comes_before_what_an_ended_process_left() -> No
 def test_a_single_thread_takes_a_new_job_before_a_recovered_one() -> None:
     store = OwnQueue()
     left = store.create("ingest", {})
-    store.begin_again()
+    store.requeue_all()
     new = store.create("ingest", {})
-    taken = [store.take(["ingest"], worker) for worker in "12"]
+    taken = [store.claim(["ingest"], worker) for worker in "12"]
     assert [(one.job.id, one.recovered) for one in taken if one] == [
         (new.id, False),
         (left.id, True),
@@ -495,11 +495,13 @@ class _Refusing(OwnQueue):
     refuses = True
     asked = 0
 
-    def take(self, kinds: Sequence[str], worker: str, *, recovered: bool = True) -> Taken | None:
+    def claim(
+        self, kinds: Sequence[str], worker: str, *, recovered: bool = True
+    ) -> ClaimedJob | None:
         self.asked += 1
         if self.refuses:
             raise DatabaseAway("read-only")
-        return super().take(kinds, worker, recovered=recovered)
+        return super().claim(kinds, worker, recovered=recovered)
 
 
 def test_a_lane_that_is_refused_jobs_says_so_once_and_goes_on(

@@ -8,8 +8,8 @@ import pytest
 
 from app.core.trace import Trace
 from app.core.types import Library, Passage
-from app.retrieval.legs import matched_text
 from app.retrieval.request import Retrieval, SearchRequest
+from app.retrieval.retrievers import matched_text
 from app.retrieval.search import question_words
 from tests.fakes.embedders import HashEmbedder
 from tests.stores import passage

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from app.core.types import Hit, Library, Notice
-from app.retrieval.legs import merge
 from app.retrieval.request import Retrieval
+from app.retrieval.retrievers import merge
 from tests.stores import passage
 
 

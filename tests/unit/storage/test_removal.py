@@ -171,7 +171,7 @@ def test_a_deletion_keeps_out_what_any_kind_of_job_writes(
         store.writer.write([late])
     other = replace(make_draft("other", "penguins parade"), job_id=late.job_id)
     assert [one.doc_id for one in store.writer.store([late, other])] == [other.doc_id]
-    store.writer.settle(PAPERS)
+    store.writer.flush(PAPERS)
     assert (found(store, "walruses"), found(store, "penguins")) == (set(), {other.doc_id})
     store.writer.delete_all(PAPERS)
     with pytest.raises(Superseded):

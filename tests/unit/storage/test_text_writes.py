@@ -85,7 +85,7 @@ def test_words_of_batches_are_committed_together(
         store.ledger.summary(PAPERS, "wiki").indexed,
     ) == (3, 3)
     assert (commits.count, found(store, "alpha")) == (0, set())
-    store.writer.settle(PAPERS)
+    store.writer.flush(PAPERS)
     assert (commits.count, frequencies(store, "alpha", "beta", "gamma")) == (
         1,
         (3, {"alpha": 1, "beta": 1, "gamma": 1}),
@@ -119,7 +119,7 @@ def test_rows_of_batches_are_written_while_a_group_is_committed(
     store.writer.store([make_draft("b.txt", "beta", chunks=1)])
     assert store.catalog.counts(PAPERS).documents == 2
     commits.go_on.set()
-    store.writer.settle(PAPERS)
+    store.writer.flush(PAPERS)
     assert found(store, "alpha beta") == {"a.txt", "b.txt"}
 
 
@@ -175,7 +175,7 @@ def test_words_whose_commit_failed_are_found_after_what_comes_next(
     assert eventually(lambda: not store.projector.words[PAPERS].in_step)
     assert commits.count == 1
     if then == "settle":
-        store.writer.settle(PAPERS)
+        store.writer.flush(PAPERS)
     elif then == "store":
         store.writer.store([make_draft("b.txt", "beta", chunks=1)])
     elif then == "write":
@@ -199,7 +199,7 @@ def test_words_put_behind_a_failure_are_not_committed_without_those_before(
     commits.go_on.set()
     assert eventually(lambda: not store.projector.words[PAPERS].in_step)
     assert (store.projector.log.mark(PAPERS, "lexical"), found(store, "beta")) == (mark, set())
-    store.writer.settle(PAPERS)
+    store.writer.flush(PAPERS)
     assert frequencies(store, "alpha", "beta") == (2, {"alpha": 1, "beta": 1})
 
 
@@ -263,9 +263,9 @@ def test_a_disk_that_stays_full_ends_settling(
     monkeypatch.setattr(TantivyIndex, "commit", full)
     store.writer.store([make_draft("a.txt", "alpha", chunks=1)])
     with pytest.raises(DiskFull):
-        store.writer.settle(PAPERS)
+        store.writer.flush(PAPERS)
     monkeypatch.undo()
-    store.writer.settle(PAPERS)
+    store.writer.flush(PAPERS)
     assert found(store, "alpha") == {"a.txt"}
 
 
@@ -302,7 +302,7 @@ def test_whatever_else_writes_sees_gathered_words_first(store: IndexStore) -> No
     assert frequencies(store, "beta", "gamma") == (2, {"beta": 1, "gamma": 1})
     store.writer.store([make_draft("d.txt", "delta", chunks=1)])
     store.rebuild()
-    store.writer.settle(PAPERS)
+    store.writer.flush(PAPERS)
     assert frequencies(store, "beta", "gamma", "delta") == (3, {"beta": 1, "gamma": 1, "delta": 1})
     store.writer.store([make_draft("e.txt", "epsilon", chunks=1)])
     assert store.fsck.run().faults == ()
@@ -338,7 +338,7 @@ def test_vectors_that_come_meanwhile_do_not_break_a_group_up(
     )
     store.writer.apply(PAPERS)
     assert (commits.count, store.vectors.count(PAPERS)) == (0, 2)
-    store.writer.settle(PAPERS)
+    store.writer.flush(PAPERS)
     assert (commits.count, found(store, "beta")) == (1, {"b.txt"})
 
 
@@ -352,7 +352,7 @@ def test_words_that_never_came_are_replayed_before_those_that_follow(
         )  # the process was interrupted behind the rows
         store.writer.store([make_draft("b.txt", "beta", chunks=1)])
     store.writer.store([make_draft("c.txt", "gamma", chunks=1)])
-    store.writer.settle(PAPERS)
+    store.writer.flush(PAPERS)
     assert frequencies(store, "alpha", "beta", "gamma") == (3, {"alpha": 1, "beta": 1, "gamma": 1})
 
 
@@ -375,7 +375,7 @@ def test_words_of_a_bulk_run_take_their_time_and_those_of_an_upload_do_not(
     store.writer.write([make_draft("a.txt", "alpha", chunks=1)])
     assert niced() == before
     store.writer.store([make_draft("b.txt", "beta", chunks=1)])
-    store.writer.settle(PAPERS)
+    store.writer.flush(PAPERS)
     assert niced() > before + 1
     store.writer.write([make_draft("c.txt", "gamma", chunks=1)])
     assert eventually(lambda: niced() <= before + 1), "all but the one that starts tantivy's"
@@ -395,7 +395,7 @@ def test_a_failed_read_drops_no_words(store: IndexStore, monkeypatch: pytest.Mon
         patch.setattr(index, "_index", Torn())
         with pytest.raises(IndexDamaged):
             store.lexical.search(PAPERS, "alpha", 5)
-    store.writer.settle(PAPERS)
+    store.writer.flush(PAPERS)
     assert found(store, "beta") == {"b.txt"}
 
 
@@ -435,5 +435,5 @@ def test_rows_that_fail_leave_neither_words_nor_entries(
         store.ledger.summary(PAPERS, "wiki").indexed,
         store.catalog.counts(PAPERS).documents,
     ) == (0, 1)
-    store.writer.settle(PAPERS)
+    store.writer.flush(PAPERS)
     assert (found(store, "alpha"), found(store, "beta")) == (set(), {"b.txt"})

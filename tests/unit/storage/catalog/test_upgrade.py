@@ -208,7 +208,7 @@ def test_jobs_of_an_earlier_release_go_on_also_where_the_upgrade_is_killed(
     rows = opened.rows(select(jobs.c.id, jobs.c.state, jobs.c.mark))
     assert {row.id: (row.state, row.mark) for row in rows} == CARRIED
     assert [job.done for job in queue.list()] == [1] * len(OLD_JOBS)
-    assert [queue.take(["backfill", "ingest"], f"{n}") is not None for n in range(4)] == [
+    assert [queue.claim(["backfill", "ingest"], f"{n}") is not None for n in range(4)] == [
         True, True, True, False,
     ]  # fmt: skip
     opened.close()

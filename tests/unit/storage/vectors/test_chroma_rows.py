@@ -27,10 +27,10 @@ def indexed(options: IndexOptions) -> None:
         ids = [chunk.chunk_id for chunk in store.writer.pending_vectors(PAPERS, 10)]
         store.writer.write_vectors(PAPERS, ids, unit_rows(3))
         store.writer.apply(PAPERS)
-        store.supervisor.bring_up()
+        store.supervisor.initialise()
         store.writer.correct(PAPERS, draft.doc_id, Metadata("The gates of the park", (), 2026))
         store.writer.apply(PAPERS)
-        store.supervisor.bring_up()
+        store.supervisor.initialise()
 
 
 def rows(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]], list[str | None]]:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from app.core.forms import AS_JSON, WITHIN, form, from_json, json_values
+from app.core.serialization import INTERNAL, PUBLIC, adapter, from_json, json_values
 
 
 @dataclass(frozen=True, slots=True)
 class Thing:
     """A thing."""
 
-    __pydantic_config__ = AS_JSON
+    __pydantic_config__ = PUBLIC
     n_in: int = field(metadata={"alias": "in"})
     """Before.
 
     Of all.
     """
-    kept: str = field(default="here", metadata=WITHIN)
+    kept: str = field(default="here", metadata=INTERNAL)
     """Never shown."""
 
 
@@ -37,7 +37,7 @@ def test_a_field_has_its_alias_and_what_stays_within_is_left_out() -> None:
 
 
 def test_docstrings_of_fields_are_descriptions_inherited_ones_too() -> None:
-    schema = form(Named).json_schema(mode="serialization")
+    schema = adapter(Named).json_schema(mode="serialization")
     said = {name: one.get("description") for name, one in schema["properties"].items()}
     assert said == {"in": "Before.\n\nOf all.", "name": "What it is called.", "plain": None}
     assert schema["required"] == ["in", "name", "plain"]

@@ -43,18 +43,18 @@ def _described(schema: dict[str, Any], kind: type) -> None:
 
 
 DESCRIBED = {"json_schema_extra": _described}
-AS_JSON = {
+PUBLIC = {
     **DESCRIBED,
     "serialize_by_alias": True,
     "json_schema_serialization_defaults_required": True,
 }
 """`__pydantic_config__` of what leaves as JSON. An alias in `metadata` is a field's name there."""
-WITHIN = {"exclude": True}
+INTERNAL = {"exclude": True}
 """`metadata` of a field that never leaves as JSON."""
 
 
 @cache
-def form(kind: type) -> TypeAdapter[Any]:
+def adapter(kind: type) -> TypeAdapter[Any]:
     """Return what reads and writes a type as JSON."""
     from pydantic import TypeAdapter  # noqa: PLC0415  # a parser's child only packs
 
@@ -63,12 +63,12 @@ def form(kind: type) -> TypeAdapter[Any]:
 
 def from_json(kind: type[Held], value: object) -> Held:
     """Return what JSON holds as a value object; a ValueError where it is of another form."""
-    found: Held = form(kind).validate_python(value)  # type: ignore[arg-type]  # a class hashes
+    found: Held = adapter(kind).validate_python(value)  # type: ignore[arg-type]  # a class hashes
     return found
 
 
 def json_values(value: object) -> dict[str, Any]:
     """Return a value object as plain JSON values."""
     kind: type = type(value)
-    found: dict[str, Any] = form(kind).dump_python(value, mode="json")
+    found: dict[str, Any] = adapter(kind).dump_python(value, mode="json")
     return found

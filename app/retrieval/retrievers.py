@@ -57,7 +57,7 @@ class Pool:
 
 
 @dataclass(frozen=True, slots=True)
-class Legs:
+class Retrievers:
     """Dense and lexical search over the ports."""
 
     catalog: Catalog
