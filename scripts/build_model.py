@@ -1,6 +1,6 @@
 """Build the graph of the embedded model from its weights: `python -m scripts.build_model`.
 
-Needs what requirements-model.lock names; `make setup` runs it in an environment with nothing else.
+Needs what locks/model.lock names; `make setup` runs it in an environment with nothing else.
 Writes the graph and its tokenizer to app/bundle/minilm, with where both are from; `--precision fp32
 --into FOLDER` writes the unrounded model, for comparisons.
 """

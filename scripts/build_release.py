@@ -148,7 +148,7 @@ def sbom(out: Path) -> None:
     command = [
         str(tool),
         "requirements",
-        "requirements.lock",
+        "locks/runtime.lock",
         "--output-reproducible",
         "--of",
         "JSON",

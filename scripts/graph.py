@@ -1,7 +1,7 @@
 """Build ONNX graphs of BERT encoders from their weights.
 
 `scripts.build_model` makes the embedded model's, `evaluation.training` the reader's. Needs what
-requirements-model.lock names.
+locks/model.lock names.
 """
 
 from __future__ import annotations

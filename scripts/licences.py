@@ -1,6 +1,6 @@
 """Print the licences of the locked packages: `python -m scripts.licences --lock FILE`.
 
-FILE is requirements.lock by default; run it where the lock is installed. Exit code 1 if one is not permissive.
+FILE is locks/runtime.lock by default; run it where the lock is installed. Exit code 1 if one is not permissive.
 
 Packages say their licence in three ways: an SPDX expression (PEP 639), classifiers, or free text.
 """
@@ -16,7 +16,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import cast
 
-LOCK = Path(__file__).resolve().parent.parent / "requirements.lock"
+LOCK = Path(__file__).resolve().parent.parent / "locks/runtime.lock"
 
 PERMISSIVE = frozenset(
     "MIT MIT-0 BSD-2-Clause BSD-3-Clause 0BSD Apache-2.0 ISC PSF-2.0 Python-2.0 Zlib CC0-1.0"

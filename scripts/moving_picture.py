@@ -23,7 +23,7 @@ from tests.browser.views import choose
 
 QUESTION = "What share of planted wrong citations did alignment catch?"
 SIZE = {"width": 1280, "height": 720}
-SHOWN = (960, 540)
+SHOWN = (800, 450)
 Frame = tuple[bytes, int]
 """A picture, and how long it stands, in milliseconds."""
 
@@ -86,8 +86,10 @@ def write(frames: list[Frame], out: Path) -> None:
         append_images=rest,
         duration=durations,
         loop=0,
-        quality=82,
+        quality=30,
         method=6,
+        minimize_size=True,
+        allow_mixed=True,
     )
 
 

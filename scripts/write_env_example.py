@@ -43,10 +43,10 @@ IN_SHARED_CONTAINER = IN_CONTAINER | {
     "ORIGINALS_URL": "s3://documind/originals?endpoint=http://seaweedfs:8333",
     "TRUSTED_HOSTS": "localhost,api-1,api-2,${TRUSTED_HOSTS:-}",
 }
-"""The same on several machines; the addresses are services of docker-compose.shared.yml."""
+"""The same on several machines; the addresses are services of deploy/compose/shared.yml."""
 COMPOSE_FILES: Mapping[str, Mapping[str, str]] = {
     "docker-compose.yml": IN_CONTAINER,
-    "docker-compose.shared.yml": IN_SHARED_CONTAINER,
+    "deploy/compose/shared.yml": IN_SHARED_CONTAINER,
 }
 CHART_SCHEMA = Path("deploy/helm/documind/values.schema.json")
 OF_THE_CHART = frozenset(

@@ -1,4 +1,4 @@
-"""Write openapi.json and docs/http.md from the app.
+"""Write docs/openapi.json and docs/http.md from the app.
 
 `python -m scripts.write_openapi`
 """
@@ -27,12 +27,12 @@ from app.core.types import (
 from app.settings import Settings
 
 ROOT = Path(__file__).resolve().parent.parent
-TARGET = ROOT / "openapi.json"
+TARGET = ROOT / "docs" / "openapi.json"
 PAGE = ROOT / "docs" / "http.md"
 _HEAD = """\
 # The HTTP API
 
-Every route, from `openapi.json`; `/docs` on a running server lists fields and errors and lets you try them. Made by
+Every route, from `openapi.json` beside it; `/docs` on a running server lists fields and errors and lets you try them. Made by
 `python -m scripts.write_openapi`. [doors.md](doors.md) has examples; `/mcp` speaks MCP and is described there.
 
 | method | path | what it does | scope of the key |

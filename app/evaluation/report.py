@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -148,16 +148,20 @@ def report_of(
     )
 
 
-_SCORECARD = {"question_texts", "relevant", "found", "previews"}
+_BY_QUESTION: dict[str, Any] = {
+    **dict.fromkeys(("question_texts", "relevant", "found", "previews"), True),
+    "arms": {"__all__": {"per_question"}},
+}
+"""What is there for each question; a scorecard needs it, a report in the repository does not."""
 
 
 def to_json(report: EvaluationReport, *, passages: bool = False) -> str:
-    """Return the report with all outcomes; only the key `timings` varies.
+    """Return the report; only the key `timings` varies.
 
-    `passages` keeps the questions' texts and the beginnings of the passages that each arm found,
-    for a scorecard.
+    `passages` keeps each question's text and values and the beginnings of the passages that each
+    arm found, for a scorecard.
     """
-    left_out = None if passages else {"experiments": {"__all__": _SCORECARD}}
+    left_out = None if passages else {"experiments": {"__all__": _BY_QUESTION}}
     content = report.model_dump(exclude=left_out)
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 

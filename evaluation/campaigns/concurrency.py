@@ -204,7 +204,7 @@ class Load:
         self._shares = shares
         self.model = Model()
         self.tally = Tally()
-        declared = json.loads((ROOT / "openapi.json").read_text("utf-8"))["paths"]
+        declared = json.loads((ROOT / "docs" / "openapi.json").read_text("utf-8"))["paths"]
         self._declared = {
             (path, method): set(operation["responses"])
             for path, methods in declared.items()

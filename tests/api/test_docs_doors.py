@@ -193,7 +193,7 @@ def test_every_command_of_the_pages_runs(server: Server) -> None:
 
 
 def test_routes_that_the_pages_name_are_there_and_searches_answer(server: Server) -> None:
-    routes = json.loads((ROOT / "openapi.json").read_text("utf-8"))["paths"]
+    routes = json.loads((ROOT / "docs" / "openapi.json").read_text("utf-8"))["paths"]
     named = [
         pair
         for page in PAGES

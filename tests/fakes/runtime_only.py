@@ -1,4 +1,4 @@
-"""Run a module as `make run` would find it: packages that requirements.lock does not name cannot be imported.
+"""Run a module as `make run` would find it: packages that locks/runtime.lock does not name cannot be imported.
 
 python -m tests.fakes.runtime_only MODULE [ARGUMENT...]
 """
@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def developers_modules() -> frozenset[str]:
     """Return the names of importable packages and modules that only developers have."""
-    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    lock = (ROOT / "locks/runtime.lock").read_text(encoding="utf-8")
     runtime = {*re.findall(r"^([a-z0-9.-]+)==", lock, re.MULTILINE), "documind-server", "pip"}
 
     def installed_to_run(distributions: Sequence[str]) -> bool:

@@ -267,7 +267,7 @@ def test_no_pod_has_more_power_than_it_needs(chart: helm_python.Chart, values: V
 
 
 def test_images_of_engines_are_those_of_compose_and_pinned(chart: helm_python.Chart) -> None:
-    services = yaml.safe_load((ROOT / "docker-compose.shared.yml").read_text())["services"]
+    services = yaml.safe_load((ROOT / "deploy/compose/shared.yml").read_text())["services"]
     images = {
         name.removeprefix("demo-documind-"): pod["containers"][0]["image"]
         for name, pod in pods(manifests(chart, OWN)).items()
@@ -311,9 +311,9 @@ def test_own_engines_answer_pods_of_the_release_alone(chart: helm_python.Chart) 
 
 def test_one_minor_version_of_qdrant_is_named_everywhere(chart: helm_python.Chart) -> None:
     minor = VERSION.rpartition(".")[0]
-    lock = (ROOT / "requirements-shared.lock").read_text("utf-8")
+    lock = (ROOT / "locks/shared.lock").read_text("utf-8")
     assert f"qdrant-client=={minor}." in lock
-    files = [ROOT / "docker-compose.shared.yml", ROOT / "deploy/compose/qdrant-three-nodes.yml"]
+    files = [ROOT / "deploy/compose/shared.yml", ROOT / "deploy/compose/qdrant-three-nodes.yml"]
     images = re.findall(
         r"qdrant/qdrant:v(\S+)\.\d+", "".join(one.read_text("utf-8") for one in files)
     )
@@ -342,7 +342,7 @@ def test_nodes_of_qdrant_are_there_before_servers_and_on_machines_of_their_own(
 
 def test_a_worker_that_is_frozen_is_started_again(chart: helm_python.Chart) -> None:
     found = ours(manifests(chart, EXTERNAL))["demo-documind-worker-uploads"]
-    compose = yaml.safe_load((ROOT / "docker-compose.shared.yml").read_text())
+    compose = yaml.safe_load((ROOT / "deploy/compose/shared.yml").read_text())
     check = compose["services"]["worker-1"]["healthcheck"]["test"][1:]
     assert found["startupProbe"]["exec"]["command"] == check
     assert found["livenessProbe"]["exec"]["command"] == check

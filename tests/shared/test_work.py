@@ -31,7 +31,7 @@ def engine(tmp_path: Path) -> Iterator[DoubleProcess]:
 
 def is_healthy(data: Path) -> bool:
     """Return what the health check of the compose file says of a worker's directory."""
-    compose = yaml.safe_load((ROOT / "docker-compose.shared.yml").read_text("utf-8"))
+    compose = yaml.safe_load((ROOT / "deploy/compose/shared.yml").read_text("utf-8"))
     _, _, option, code = compose["x-documind"]["worker"]["healthcheck"]["test"]
     code = code.replace("/var/lib/documind", str(data))
     return subprocess.run([sys.executable, option, code], check=False).returncode == 0

@@ -19,7 +19,7 @@ from scripts.write_env_example import COMPOSE_FILES, compose
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
-DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+DOCKERFILE = (ROOT / "deploy" / "Dockerfile").read_text(encoding="utf-8")
 LAST_STAGE = DOCKERFILE[DOCKERFILE.rindex("\nFROM ") :]
 SERVICES: dict[str, Any] = COMPOSE["services"]
 
@@ -42,22 +42,19 @@ def test_the_image_installs_only_what_the_lock_names() -> None:
     installs = re.findall(r"pip install (.*)", DOCKERFILE)
     assert installs
     assert all("--no-deps" in line for line in installs)
-    assert any("--require-hashes -r requirements.lock" in line for line in installs)
-    assert any('--require-hashes -r "requirements-${extra}.lock"' in line for line in installs)
+    assert any("--require-hashes -r locks/runtime.lock" in line for line in installs)
+    assert any('--require-hashes -r "locks/${extra}.lock"' in line for line in installs)
 
 
 def test_the_image_can_be_built_with_every_extra() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    copied = set(
-        re.findall(r"^COPY (requirements\.lock .*) \./$", DOCKERFILE, re.MULTILINE)[0].split()
-    )
     locked = {
         extra
         for extra in project["optional-dependencies"]
-        if (ROOT / f"requirements-{extra}.lock").exists()
+        if (ROOT / f"locks/{extra}.lock").exists()
     }
     assert "ocr" in locked
-    assert {f"requirements-{extra}.lock" for extra in locked - {"dev"}} <= copied
+    assert "COPY locks/ locks/" in DOCKERFILE
 
 
 def test_the_image_has_tesseract_where_the_extra_is_ocr(tmp_path: Path) -> None:
@@ -97,7 +94,7 @@ def test_images_are_pinned(name: str) -> None:
     assert image == "documind:latest" or re.search(r":v?\d+\.\d+", image)
 
 
-SHARED: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.shared.yml").read_text("utf-8"))
+SHARED: dict[str, Any] = yaml.safe_load((ROOT / "deploy/compose/shared.yml").read_text("utf-8"))
 THREE_NODES = ROOT / "deploy/compose/qdrant-three-nodes.yml"
 OURS = ("api-1", "api-2", "worker-1", "worker-2", "migrate")
 SECRETS = ("POSTGRES_PASSWORD", "SEARCH_API_KEY", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
@@ -145,7 +142,7 @@ def test_the_shared_mode_has_two_servers_two_workers_and_three_engines() -> None
 
 
 def test_a_secret_of_the_shared_mode_is_asked_for_and_never_published() -> None:
-    for file in (ROOT / "docker-compose.shared.yml", THREE_NODES):
+    for file in (ROOT / "deploy/compose/shared.yml", THREE_NODES):
         for line in file.read_text("utf-8").splitlines():
             name, _, value = line.strip().partition(": ")
             if re.search(r"(PASSWORD|SECRET_ACCESS_KEY|ACCESS_KEY_ID|__API_KEY)$", name):
@@ -153,7 +150,7 @@ def test_a_secret_of_the_shared_mode_is_asked_for_and_never_published() -> None:
 
 
 def test_compose_reads_the_shared_files(tmp_path: Path) -> None:
-    shared = ROOT / "docker-compose.shared.yml"
+    shared = ROOT / "deploy/compose/shared.yml"
     found = read_by_compose(tmp_path, shared, profile="monitoring")
     if found is None:  # the rules above hold without compose
         return
@@ -390,9 +387,9 @@ def test_the_forge_only_calls_make_check() -> None:
     assert {row["package-ecosystem"] for row in updates} == {"github-actions", "pip", "npm"}
 
 
-@pytest.mark.parametrize("lock", sorted(path.name for path in ROOT.glob("requirements*.lock")))
+@pytest.mark.parametrize("lock", sorted(path.name for path in ROOT.glob("locks/*.lock")))
 def test_locks_carry_hashes_and_no_addresses_and_no_torch(lock: str) -> None:
-    text = (ROOT / lock).read_text(encoding="utf-8")
+    text = (ROOT / "locks" / lock).read_text(encoding="utf-8")
     assert "://" not in text
     names = re.findall(r"^([a-z0-9.-]+)==", text, re.MULTILINE)
     assert "torch" not in names
@@ -405,7 +402,7 @@ def test_every_dependency_is_locked() -> None:
     locked = set(
         re.findall(
             r"^([a-z0-9.-]+)==",
-            (ROOT / "requirements.lock").read_text(encoding="utf-8"),
+            (ROOT / "locks/runtime.lock").read_text(encoding="utf-8"),
             re.MULTILINE,
         )
     )

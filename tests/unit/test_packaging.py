@@ -19,8 +19,10 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_a_wheel_without_page_samples_or_model_is_refused(tmp_path: Path) -> None:
-    for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE", "NOTICE"):
+    for name in ("pyproject.toml", "README.md", "LICENSE", "NOTICE"):
         shutil.copy(ROOT / name, tmp_path)
+    (tmp_path / "scripts").mkdir()
+    shutil.copy(ROOT / "scripts" / "whole_build.py", tmp_path / "scripts")
     (tmp_path / "app").mkdir()
     (tmp_path / "app" / "__init__.py").touch()
     hook = "from setuptools import build_meta; build_meta.build_wheel('.')"
@@ -43,9 +45,11 @@ def test_no_dependency_of_the_wheel_brings_torch_or_weights() -> None:
     assert "Private :: Do Not Upload" not in project["classifiers"]
 
 
-@pytest.mark.parametrize("lock", sorted(path.name for path in ROOT.glob("requirements*.lock")))
+@pytest.mark.parametrize("lock", sorted(path.name for path in ROOT.glob("locks/*.lock")))
 def test_what_nothing_uses_is_not_locked(lock: str) -> None:
-    locked = set(re.findall(r"^([a-z0-9._-]+)==", (ROOT / lock).read_text("utf-8"), re.MULTILINE))
+    locked = set(
+        re.findall(r"^([a-z0-9._-]+)==", (ROOT / "locks" / lock).read_text("utf-8"), re.MULTILINE)
+    )
     assert not locked & {"kubernetes", "torch", "sentence-transformers"}
 
 

@@ -78,8 +78,8 @@ def test_there_is_one_version_number() -> None:
 
 def test_papers_of_a_project_are_there_and_their_links_hold() -> None:
     for name in (
-        "SECURITY.md",
-        "CONTRIBUTING.md",
+        ".github/SECURITY.md",
+        "docs/contributing.md",
         "LICENSE",
         "NOTICE",
         "CHANGELOG.md",
@@ -96,6 +96,6 @@ def test_every_target_that_the_papers_name_exists() -> None:
     targets = set(
         re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
     )
-    for name in ("README.md", "SECURITY.md", "CONTRIBUTING.md", "docs/operations.md"):
+    for name in ("README.md", ".github/SECURITY.md", "docs/contributing.md", "docs/operations.md"):
         named = set(re.findall(r"`make ([a-z-]+)", (ROOT / name).read_text("utf-8")))
         assert named <= targets, (name, named - targets)
