@@ -141,7 +141,7 @@ screenshots: dev page /usr/bin/chromium ## pictures of every view into docs/imag
 	$(BIN)/python -m scripts.screenshots
 	$(BIN)/python -m scripts.moving_picture
 
-check: lint types imports test shared-test web-check crash-short browser ## everything CI runs
+check: lint types imports test ## what a developer runs before a commit; .ci/run has the rest
 
 CRASH_SHORT := forks crash_points random_kills disk_full vector_store second_process fsck_vectors chroma_process bulk_resume sandbox_orphans ocr_kill
 
