@@ -376,8 +376,9 @@ class Settings(BaseSettings):
     )
     check_by: CheckBy = setting(
         _ANSWER.check_by,
-        "who decides whether a sentence is supported: reader, model (a chat model, asked yes"
-        " or no), or both (it is where both say so); `documind models test` rates a model at it",
+        "who decides whether a sentence is supported: reader, model (a decision model of Ollama,"
+        " else the chat model, asked yes or no), or both (it is where both say so);"
+        " `documind models test` rates a chat model at it",
     )
     refusal_language: Literal["en", "question"] = setting(
         _ANSWER.refusal_language,

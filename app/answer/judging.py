@@ -1,4 +1,7 @@
-"""Let a chat model judge whether passages state a sentence, beside the reader or in its place."""
+"""Let a model judge whether passages state a sentence, beside the reader or in its place.
+
+A decision model where the host has one, else the chat model that answers.
+"""
 
 from __future__ import annotations
 
@@ -146,7 +149,7 @@ class ClaimJudge:
         Args:
             report: What the check found.
             cancel: Ends the calls.
-            model: The model's name; None: the one that answers.
+            model: The model's name; None: a decision model of the host, else the one that answers.
             by: Who decides; None: as configured.
 
         Raises:
@@ -159,20 +162,21 @@ class ClaimJudge:
         if model is None and decides == "reader":
             return report
         choice = self.models.select(model)
+        judge = choice.judge or choice.model
         asked = sum(bool(one.citations) for one in report.sentences)
         why = ""
-        if choice.model is None:
+        if judge is None:
             why = f"no model can judge: {choice.reason or 'no model host answers'}"
         elif asked > MOST_JUDGED:
             why = (
                 f"a model judges at most {MOST_JUDGED} sentences at a time, not {asked}; check the"
                 " text in parts"
             )
-        if choice.model is None or why:
+        if judge is None or why:
             if model is not None or by is not None:
                 raise InvalidInput(why)
             return replace(report, judge_failed=why)
-        judged, failed = self._judged(report.sentences, choice.model, cancel)
+        judged, failed = self._judged(report.sentences, judge, cancel)
         sentences = tuple(
             one
             if _is_copy(one)
@@ -184,7 +188,7 @@ class ClaimJudge:
             sentences=sentences,
             counts=CheckCounts.of(one.verdict for one in sentences),
             check_by=decides,
-            judge=choice.model.name,
+            judge=judge.name,
             judge_failed=failed,
         )
 

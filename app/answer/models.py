@@ -56,6 +56,8 @@ class ModelChoice:
     """The reason is worth saying once, not over every answer."""
     why: str = ""
     """Why this model answers; without one, why none does, and the cure."""
+    judge: Generator | None = None
+    """A decision model that judges claims; None: the answering model does."""
     watch: Callable[[], Callable[[], WaitsFor]] = lambda: lambda: "reading"
     """Called before a call of the model; what it returns says what the call waits for."""
 

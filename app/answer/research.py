@@ -455,7 +455,8 @@ class Research:
                 written.text, found.evidence, question=asked.question.text
             )
             by = self.options.check_by
-            grounded = judged_answer(by, grounded, found.evidence, model, asked.calls)
+            judge = asked.choice.judge or model
+            grounded = judged_answer(by, grounded, found.evidence, judge, asked.calls)
             stage.n_out = sum(len(sentence.citations) for sentence in grounded.sentences)
         # what a small model does not find is no evidence that it is not there
         confident = how.prompts == "compact" or quoted.selection.sufficiency >= CONFIDENT

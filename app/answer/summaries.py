@@ -170,7 +170,8 @@ class Summaries:
             return found, quoted_instead(quote, reason, None)
         with asked.trace.stage("ground") as stage:
             grounded = self.grounder.ground(finished(written.text), found.evidence)
-            grounded = judged_answer(self.check_by, grounded, found.evidence, model, asked.calls)
+            judge = asked.choice.judge or model
+            grounded = judged_answer(self.check_by, grounded, found.evidence, judge, asked.calls)
             stage.n_out = sum(len(sentence.citations) for sentence in grounded.sentences)
         outcome = choose_outcome(
             quote, grounded, written.stopped, confident=True, strict=asked.question.strict

@@ -35,6 +35,7 @@ from app.core.types import (
 from app.generation.prompt.prompts import GenerationOptions
 from app.generation.quote.quoting import ExtractiveGenerator
 from app.models.chosen_host import ChosenHost
+from app.models.decisions import OllamaDecider
 from app.models.embedding import RememberedEncoder, TimelyEmbedder
 from app.models.minilm import MiniLmEmbedder
 from app.models.multilingual import CURE, MultilingualEmbedder, is_installed
@@ -70,6 +71,7 @@ from app.models.selection import (
     choose_embedder,
     choose_generator,
     compare,
+    decision_model,
 )
 from app.settings import Settings
 from app.storage.catalog.models import ModelStore
@@ -190,8 +192,12 @@ class Models:
         choice = choose_generator(options, self.watch, model, self._preferences())
         if options is not self._options:
             choice = replace(choice, why="it was chosen in the settings of the page")
+        decides = decision_model(options, self.watch, model)
+        judge = self._decider(decides) if decides else None
         if choice.provider == "extractive":
-            return ModelChoice(None, reason=choice.reason, once=choice.once, why=choice.why)
+            return ModelChoice(
+                None, reason=choice.reason, once=choice.once, why=choice.why, judge=judge
+            )
         helper = self._generator(choice.provider, choice.helper) if choice.helper else None
         generator = self._generator(choice.provider, choice.model)
         return ModelChoice(
@@ -202,7 +208,15 @@ class Models:
             self._profile(choice, generator.name),
             why=choice.why,
             watch=lambda: self._waiting(choice),
+            judge=judge,
         )
+
+    def _decider(self, model: str) -> Generator:
+        with self._lock:
+            key = ("decides", model)
+            if key not in self._generators:
+                self._generators[key] = OllamaDecider(self.ollama, model, self._slots)
+            return self._generators[key]
 
     def _waiting(self, choice: GeneratorChoice) -> Callable[[], WaitsFor]:
         """Return what says why a call that begins now has no first word yet."""

@@ -60,6 +60,11 @@ class InstalledModel(FromHost):
             return "completion" in self.capabilities
         return "bert" not in self.family.lower() and "embed" not in self.name.lower()
 
+    @property
+    def decides(self) -> bool:
+        """True for a model that answers typed questions with probabilities."""
+        return "decision" in self.capabilities
+
 
 class LoadedModel(FromHost):
     """A model in memory; `context_tokens` is what was allocated."""

@@ -181,6 +181,20 @@ def automatic_model(
     return _plain(min(here, key=_parameters).name), f"the smallest chat model{gone}"
 
 
+def decision_model(options: ProviderOptions, watch: OllamaWatch, named: str | None) -> str:
+    """Return the decision model of Ollama that judges claims; empty without one.
+
+    The one that is named, if it decides; where none is named, the first by name that stays on the
+    host. Where LLM_PROVIDER names another host, or quotes, none.
+    """
+    if options.llm_provider not in {"auto", "ollama"}:
+        return ""
+    found = sorted(one.name for one in watch.status().models if one.decides)
+    if named is not None:
+        return next((name for name in found if same_model(name, named)), "")
+    return next((_plain(name) for name in found if not _in_cloud(name)), "")
+
+
 def choose_embedder(
     options: ProviderOptions,
     watch: OllamaWatch,

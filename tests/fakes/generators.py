@@ -114,10 +114,13 @@ class FixedModels:
     )
     """Of a large model on a quick host, unless a test says otherwise."""
     asked: list[str | None] = field(default_factory=list)
+    judge: Generator | None = None
 
     def select(self, model: str | None = None) -> ModelChoice:
         self.asked.append(model)
         if self.error is not None:
             raise self.error
         reason = "" if self.model else self.reason
-        return ModelChoice(self.model, self.helper, self.hosted, reason, self.profile, self.once)
+        return ModelChoice(
+            self.model, self.helper, self.hosted, reason, self.profile, self.once, judge=self.judge
+        )

@@ -6,6 +6,7 @@ import json
 from urllib.parse import urlsplit
 
 from tests.fakes.ollama_double.chat import ChatEndpoints
+from tests.fakes.ollama_double.decisions import DecisionEndpoints
 from tests.fakes.ollama_double.library import LibraryEndpoints
 from tests.fakes.ollama_double.models import Fault
 from tests.fakes.ollama_double.protocol import Refused, admitted
@@ -21,13 +22,14 @@ _POSTS = {
     "/api/embed",
     "/api/embeddings",
     "/api/copy",
+    "/v1/systemone",
 }
 CONTROL = "/double/fail"
 """Queues a fault from another process: `{"path": "/api/chat", "fault": {"kind": "reset",
 "after": 2}}`."""
 
 
-class Handler(ChatEndpoints, VectorEndpoints, LibraryEndpoints):
+class Handler(ChatEndpoints, VectorEndpoints, DecisionEndpoints, LibraryEndpoints):
     """One connection."""
 
     def do_GET(self) -> None:  # noqa: N802 - of the base class
@@ -85,6 +87,7 @@ class Handler(ChatEndpoints, VectorEndpoints, LibraryEndpoints):
             "/api/embed": self.embed,
             "/api/embeddings": self.embeddings,
             "/api/copy": self.copy,
+            "/v1/systemone": self.systemone,
             "/api/delete": self.delete,
         }
         routes[self.path](body)

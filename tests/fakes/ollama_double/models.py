@@ -70,7 +70,9 @@ class DoubleModel:
     num_ctx: int | None = None
     thinks: bool = False
     decides: bool = False
-    """Answers `/v1/systemone` alone, which the double does not have (from 0.35 on)."""
+    """Answers `/v1/systemone` alone."""
+    yes: float | None = 0.9
+    """What it answers there; None: nothing."""
     obedient: bool = False
     """Does what text in the passages tells it to, like a weak model under injection."""
     tells_capabilities: bool = True

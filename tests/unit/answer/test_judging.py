@@ -54,6 +54,15 @@ def test_a_model_is_asked_for_each_sentence_with_a_place_and_shown_next_to_ours(
     assert "roughly 260 km" in "".join(message.content for message in second.messages)
 
 
+def test_a_decision_model_judges_where_the_host_has_one() -> None:
+    decides, chats = ScriptedGenerator("yes", "no", "no"), ScriptedGenerator()
+    judge = ClaimJudge(FixedModels(chats, judge=decides), PROMPTS, "model")
+    report = judge.on_report(_report(), CancelToken())
+    assert report.judge == decides.name
+    assert len(decides.prompts) == 2
+    assert not chats.prompts
+
+
 @pytest.mark.parametrize(
     ("reply", "yes"),
     [
