@@ -20,7 +20,7 @@ from urllib.parse import quote_plus
 from pydantic import BeforeValidator
 
 from app.answer.options import AnswerOptions
-from app.core.links import ZOTERO, WebLink, zotero_link
+from app.core.links import OBSIDIAN, ZOTERO, WebLink, obsidian_link, zotero_link
 from app.core.serialization import PUBLIC, from_json, json_values
 from app.core.types import (
     Answer,
@@ -88,14 +88,22 @@ class PassageRecord:
     source_url: WebLink
     zotero_url: str | None = None
     """Where Zotero opens the passage's page, of a document that came from there."""
+    obsidian_url: str | None = None
+    """Where Obsidian opens the note, at the passage's heading, of a note of a vault."""
     view_url: str
     """Where the page shows the passage highlighted, relative to the root of the server."""
     flags: tuple[str, ...] = ()
     """Findings at ingest a reader should see, of the whole document; absent from old answers."""
 
     @classmethod
-    def of_hit(cls, hit: Hit, **more: Any) -> Self:  # of the subclass's fields
-        """Return the record of a hit; `more` holds the fields that a subclass adds."""
+    def of_hit(cls, hit: Hit, heading: str = "", **more: Any) -> Self:  # of the subclass's fields
+        """Return the record of a hit; `more` holds the fields that a subclass adds.
+
+        Args:
+            hit: The passage.
+            heading: Title of the one that it stands under; empty: not known.
+            more: By the names of the fields.
+        """
         chunk, document = hit.passage.chunk, hit.passage.document
         return cls(
             **{name: getattr(document, name) for name in _OF_DOCUMENT},
@@ -105,6 +113,7 @@ class PassageRecord:
             score=round(hit.score, 6),
             signals=Signals(*map(_rounded, _VALUES(hit.signals))),
             zotero_url=zotero_link(document.metadata.get(ZOTERO), chunk.page),
+            obsidian_url=obsidian_link(document.metadata.get(OBSIDIAN), heading),
             view_url=view_url(hit),
             **more,
         )
@@ -126,8 +135,11 @@ class Source(PassageRecord):
     def of(cls, evidence: Evidence) -> Self:
         """Return the record of numbered evidence."""
         distance = evidence.hit.signals.dense
+        begins = evidence.hit.passage.chunk.start
+        above = [heading.title for heading in evidence.headings if heading.start <= begins]
         return cls.of_hit(
             evidence.hit,
+            above[-1] if above else "",
             n=evidence.n,
             distance=_rounded(distance),
             similarity=None if distance is None else _rounded(1.0 - distance),

@@ -53,6 +53,7 @@ from app.ingest.sources.folders import (
     plan_sync,
     visible_files,
 )
+from app.ingest.sources.obsidian import CONFIGURATION, vault_at
 from app.models.zotero import ZoteroClient
 from app.settings import Settings
 
@@ -483,6 +484,12 @@ def sync(
             " parsed",
         ),
     ] = False,
+    obsidian: Annotated[
+        bool,
+        typer.Option(
+            "--obsidian", help="the folder is a vault of Obsidian; refuse one that is not"
+        ),
+    ] = False,
     allow_empty: Annotated[
         bool,
         typer.Option(
@@ -510,6 +517,11 @@ def sync(
     if is_program and watching:
         raise InvalidInput(
             "--watch follows folders; run documind sync zotero again after changes, or by a timer"
+        )
+    if obsidian and vault_at(folder) is None:
+        raise InvalidInput(
+            f"{str(folder)!r} has no folder {CONFIGURATION!r}, so it is no vault; give the folder"
+            " that Obsidian opens as one, or leave --obsidian out"
         )
     name = f"{socket.gethostname()}:Zotero" if is_program else folder_name(folder)
 

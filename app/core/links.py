@@ -1,10 +1,10 @@
-"""Which addresses of a document may leave as links: on the web, and in Zotero."""
+"""Which addresses of a document may leave as links: on the web, in Zotero and in Obsidian."""
 
 from __future__ import annotations
 
 import re
 from typing import Annotated, Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 _WEB = re.compile(r"https?://[^\s\x00-\x20\x7f<>\"\\^`{|}]+", re.IGNORECASE)
 """No white space, and none of the characters that a URL carries only in percent-encoding (RFC
@@ -50,6 +50,24 @@ def zotero_link(address: object, page: int | None) -> str | None:
     if found is None:
         return None
     return f"{found[0]}?page={page}" if page and found[1] == "open-pdf" else found[0]
+
+
+OBSIDIAN = "obsidian"
+"""Key of own metadata under which a note has its address in Obsidian."""
+_OBSIDIAN = re.compile(r"obsidian://open\?vault=[\w.%~-]{1,1000}&file=[\w.%~-]{1,4000}", re.ASCII)
+
+
+def obsidian_address(vault: str, note: str) -> str:
+    """Return where Obsidian opens a note: its path in the vault, without its ending."""
+    return f"obsidian://open?vault={quote(vault, safe='')}&file={quote(note, safe='')}"
+
+
+def obsidian_link(address: object, heading: str) -> str | None:
+    """Return an address of a note in Obsidian, at a heading where one is given; None for others."""
+    found = _OBSIDIAN.fullmatch(address) if isinstance(address, str) else None
+    if found is None:
+        return None
+    return found[0] + quote(f"#{heading}", safe="") if heading else found[0]
 
 
 class _OnTheWeb:

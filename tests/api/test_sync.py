@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -13,6 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from app.cli.main import app
+from app.core.errors import InvalidInput
 from app.storage.files.lock import DirectoryLock
 from tests.api.conftest import Site, listening, site
 
@@ -321,3 +323,51 @@ def test_a_synced_folder_shows_what_it_holds_and_what_failed(
     assert (code, gone["removed"], gone["kept"]) == (3, [], ["copper.txt"])
     assert sync(folder, "--allow-empty")[0] == 0
     assert served.client.get("/api/v1/sync/folders").json() == {"folders": []}
+
+
+NOTES = int(os.environ.get("OBSIDIAN_NOTES", "60"))
+
+
+def test_a_vault_is_followed_note_by_note_and_opens_in_obsidian(
+    served: Site, tmp_path: Path
+) -> None:
+    vault = tmp_path / "Garden"
+    (vault / ".obsidian").mkdir(parents=True)
+    (vault / "Daily").mkdir()
+    for n in range(NOTES):
+        (vault / "Daily" / f"Day {n}.md").write_text(
+            f"---\ntags: [garden]\n---\n# Day {n}\n\n## Bed {n}\n\nOn day {n} the bed got"
+            f" {n} litres of water. See [[Day {n + 1}]].\n"
+        )
+    code, first = sync(vault, "--obsidian")
+    assert (code, len(first["added"])) == (0, NOTES)  # type: ignore[arg-type]
+    assert sync(vault)[1]["unchanged"] == NOTES
+
+    few = NOTES // 10
+    for n in range(few):
+        day = vault / "Daily"
+        (day / f"Day {n}.md").rename(day / f"First {n}.md")
+        (day / f"Day {few + n}.md").unlink()
+        changed = day / f"Day {2 * few + n}.md"
+        changed.write_text(changed.read_text() + "\nIt rained.\n")
+    _, second = sync(vault)
+    renamed = sorted(f"Daily/First {n}.md" for n in range(few))
+    gone = sorted(f"Daily/Day {n}.md" for n in range(2 * few))
+    assert sorted(second["added"]) == renamed  # type: ignore[call-overload]
+    assert sorted(second["removed"]) == gone  # type: ignore[call-overload]
+    assert len(second["replaced"]) == few  # type: ignore[arg-type]
+    assert second["unchanged"] == NOTES - 3 * few
+
+    asked = {"question": f"How much water did the bed get on day {NOTES - 1}?", "library": "papers"}
+    source = served.client.post("/api/v1/query", json=asked).json()["sources"][0]
+    assert source["obsidian_url"].startswith("obsidian://open?vault=Garden&file=Daily%2FDay%20")
+    assert source["obsidian_url"].endswith(f"%23Day%20{NOTES - 1}")  # the heading it stands under
+    shown = served.client.get(
+        "/api/v1/papers", params={"library": "papers", "tags": "garden", "limit": 1}
+    )
+    assert shown.json()["documents"][0]["tags"] == ["garden"]
+
+
+def test_a_folder_that_is_no_vault_is_refused_as_one(served: Site, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"no folder '\.obsidian'"):
+        CliRunner().invoke(app, ["sync", str(tmp_path), "--obsidian"], catch_exceptions=False)

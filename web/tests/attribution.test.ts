@@ -27,6 +27,7 @@ const source: SourceRecord = {
   preview: "",
   source_url: "https://arxiv.org/abs/2210.03629v3",
   zotero_url: null,
+  obsidian_url: null,
   view_url: "/",
   licence: "CC BY 4.0",
   flags: [],

@@ -32,6 +32,13 @@ describe("links of documents and answers", () => {
     expect(card("javascript:alert(1)")).not.toContain("<a ");
   });
 
+  it("opens a note in Obsidian where it came from a vault", () => {
+    const address = "obsidian://open?vault=My%20Vault&file=Bees%2FHoney%23In%20May";
+    const card = (obsidian_url: string) => shown(<SourceCard scores={false} source={{ ...source(null), obsidian_url }} focus={null} onOpen={() => undefined} />);
+    expect(card(address)).toContain(`<a href="${address.replace("&", "&amp;")}"`);
+    expect(card("obsidian://new?vault=a&file=b")).not.toContain("<a ");
+  });
+
   it.each(BAD)("%j is no link", (url) => {
     expect(webLink(url)).toBeNull();
     expect(shown(<SourceCard scores={false} source={source(url)} focus={null} onOpen={() => undefined} />)).not.toContain("<a ");

@@ -405,7 +405,8 @@ class CheckRequest(Request):
     check_by: CheckBy | None = Field(
         None,
         description="who decides: `reader` (a verdict of `judge` stands beside its own), `model`"
-        " (`judge`, or a decision model of Ollama, or the model that answers), `both` (supported where both say so); null:"
+        " (`judge`, or a decision model of Ollama, or the model that answers),"
+        " `both` (supported where both say so); null:"
         " CHECK_BY",
     )
 

@@ -66,10 +66,8 @@ def parse_markdown(content: bytes, filename: str = "the file", *_: object) -> Pa
     """
     source, warnings = decode(content)
     source = source.replace("\r\n", "\n").replace("\r", "\n")
-    front = _FRONT_MATTER.match(source)
-    values = _values(front) if front else None
+    values, body = front_matter(source)
     fields = list(islice(_flat(values or {}, ""), _MOST_FIELDS))
-    body = source[front.end() :] if front and values is not None else source
     tokens = _markdown().parse(body)
     hidden = sum(_prepared(token) for token in tokens)
     if max((token.level for token in tokens), default=0) >= _DEEPEST - 1:
@@ -93,6 +91,16 @@ def parse_markdown(content: bytes, filename: str = "the file", *_: object) -> Pa
         hidden=page.hidden + hidden,
     )
     return replace(parsed, labels=found_labels(tags, own))
+
+
+def front_matter(source: str) -> tuple[dict[Any, object] | None, str]:
+    """Return the values of a front matter (YAML or TOML) and the text behind it.
+
+    None and the whole text where there is none, such as text between rules.
+    """
+    front = _FRONT_MATTER.match(source)
+    values = _values(front) if front else None
+    return (values, source[front.end() :]) if front and values is not None else (None, source)
 
 
 @cache
@@ -143,7 +151,6 @@ def _formula(tex: str, _: Mapping[str, object]) -> str:
 
 
 def _values(front: re.Match[str]) -> dict[Any, object] | None:
-    """Return the values of a front matter; None when it is none, such as text between rules."""
     try:
         read = tomllib.loads if front["toml"] else yaml.safe_load
         values = read(front["fields"])

@@ -27,6 +27,7 @@ from app.core.labels import Labels, labels_from
 from app.core.types import SAMPLE_PREFIX, Library, RawDocument
 from app.ingest.names import display_name, source_key
 from app.ingest.sources.bibtex import labels_of_files
+from app.ingest.sources.obsidian import NOTE, Vault, vault_at
 
 # Find the files of a folder that a library follows.
 
@@ -310,6 +311,12 @@ def held_by_folder(root: Path, known: Mapping[str, ManifestEntry]) -> Holdings:
         if path.suffix.lower() == ".bib"
         for key, labels in _labels_in_bibtex(path)
     }
+    if (vault := vault_at(root)) is not None:
+        left_out = {path: why for path in paths if (why := vault.leaves_out(_relative(root, path)))}
+        for path, why in left_out.items():
+            skip(path, why)
+        paths = [path for path in paths if path not in left_out]
+        told |= dict(_labels_in_vault(vault, paths))
     for path in paths:
         try:
             key = source_key(_relative(root, path))
@@ -327,6 +334,14 @@ def _labels_in_bibtex(path: Path) -> Iterator[tuple[Path, Labels]]:
     with suppress(OSError, ValueError):
         for named, labels in labels_of_files(_own_text(path)).items():
             yield Path(os.path.normpath(path.parent / named)), labels
+
+
+def _labels_in_vault(vault: Vault, paths: Iterable[Path]) -> Iterator[tuple[Path, Labels]]:
+    """Yield the notes of a vault that can be read, and what they say of themselves."""
+    for path in paths:
+        if path.suffix.lower() == NOTE:
+            with suppress(OSError, ValueError):
+                yield path, vault.labels(_relative(vault.root, path), _own_text(path))
 
 
 def held_in(

@@ -51,7 +51,7 @@ def redact_answer(
         if source.get("doc_id") == doc_id and source.get("library", library) == library:
             numbers.add(source.get("n"))
             blank = {"preview": "", "title": "", "filename": "", "authors": []}
-            source |= {**blank, "source_url": None, "zotero_url": None}
+            source |= {**blank, "source_url": None, "zotero_url": None, "obsidian_url": None}
         sources.append(source)
     if "sources" in record:
         redacted["sources"] = sources

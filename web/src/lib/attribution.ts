@@ -2,7 +2,7 @@ import type { AnswerRecord, SourceRecord } from "@/api/types";
 import type { Exchange } from "@/lib/exchange";
 import { pageWord } from "@/lib/format";
 import { t } from "@/lib/language";
-import { zoteroLink } from "@/lib/links";
+import { programLink } from "@/lib/links";
 
 /** One line per source: number, title, authors, year, page, licence, address. */
 export function attribution(source: SourceRecord): string {
@@ -12,8 +12,8 @@ export function attribution(source: SourceRecord): string {
   if (source.page !== null) parts.push(pageWord(source.page));
   if (source.licence !== null) parts.push(source.licence);
   if (source.source_url !== null) parts.push(source.source_url);
-  const inZotero = zoteroLink(source.zotero_url);
-  if (inZotero !== null) parts.push(inZotero);
+  const elsewhere = programLink(source);
+  if (elsewhere !== null) parts.push(elsewhere.href);
   return parts.join(". ");
 }
 

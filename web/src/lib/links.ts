@@ -1,3 +1,5 @@
+import type { Message } from "@/lib/language";
+
 export interface WebLink {
   href: string;
   /** The host it goes to, shown next to a text that could say anything. */
@@ -15,9 +17,14 @@ export function webLink(url: string | null | undefined): WebLink | null {
   }
 }
 
-/** The address at which Zotero opens an item or a page of a file; null for any other. */
-export function zoteroLink(url: string | null | undefined): string | null {
-  return url !== null && url !== undefined && /^zotero:\/\/(?:open-pdf|select)\/(?:library|groups\/\d+)\/items\/[A-Z0-9]{8}(?:\?page=\d+)?$/.test(url) ? url : null;
+const ZOTERO = /^zotero:\/\/(?:open-pdf|select)\/(?:library|groups\/\d+)\/items\/[A-Z0-9]{8}(?:\?page=\d+)?$/;
+const OBSIDIAN = /^obsidian:\/\/open\?vault=[\w.%~-]+&file=[\w.%~-]+$/;
+
+/** Where another program opens a source: an item or a page in Zotero, a note in Obsidian; null where none does. */
+export function programLink(source: { zotero_url?: string | null; obsidian_url?: string | null }): { href: string; label: Message } | null {
+  if (ZOTERO.test(source.zotero_url ?? "")) return { href: source.zotero_url ?? "", label: "Open in Zotero" };
+  if (OBSIDIAN.test(source.obsidian_url ?? "")) return { href: source.obsidian_url ?? "", label: "Open in Obsidian" };
+  return null;
 }
 
 /** What can be fetched: a paper of arXiv by its id, or an address of the web. */

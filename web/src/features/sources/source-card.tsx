@@ -10,7 +10,7 @@ import { cx } from "@/components/ui/cx";
 import type { Focus } from "@/hooks/use-workspace";
 import { fixed, placeWords } from "@/lib/format";
 import { t } from "@/lib/language";
-import { webLink, zoteroLink } from "@/lib/links";
+import { programLink, webLink } from "@/lib/links";
 import { isHeaded } from "@/lib/passage";
 
 interface Props {
@@ -30,7 +30,7 @@ export function SourceCard({ source, namesake = false, scores, focus, onOpen }: 
   const [unfolded, setUnfolded] = useState(false);
   const quote = focus?.quote ?? null;
   const whole = focus !== null || unfolded;
-  const inZotero = zoteroLink(source.zotero_url);
+  const elsewhere = programLink(source);
   const passage = useQuery({ ...documentText(source.library, source.doc_id, source.revision, source.start, source.end), enabled: whole });
   useEffect(() => {
     if (focus !== null) card.current?.scrollIntoView({ block: "nearest" });
@@ -70,9 +70,9 @@ export function SourceCard({ source, namesake = false, scores, focus, onOpen }: 
         <Button look="quiet" icon="open" className="-ml-2" onClick={() => onOpen(quote ?? { start: source.start, end: source.end })}>
           {t("Open document")}
         </Button>
-        {inZotero !== null && (
-          <a href={inZotero} className="inline-flex min-h-7 items-center rounded-md px-2.5 py-1 text-sm leading-4 font-medium whitespace-nowrap text-muted hover:bg-sunken hover:text-ink">
-            {t("Open in Zotero")}
+        {elsewhere !== null && (
+          <a href={elsewhere.href} className="inline-flex min-h-7 items-center rounded-md px-2.5 py-1 text-sm leading-4 font-medium whitespace-nowrap text-muted hover:bg-sunken hover:text-ink">
+            {t(elsewhere.label)}
           </a>
         )}
         {focus === null && (
