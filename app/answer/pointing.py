@@ -23,7 +23,7 @@ _WORD = re.compile(r"[^\W_]+")
 _MARKS = ("?", "\u061f", "\uff1f")
 _FEW = 3
 """Words with content up to which a message without a verb is no question of its own;
-docs/decisions/0231."""
+docs/decisions/0062."""
 
 
 @dataclass(frozen=True, slots=True)

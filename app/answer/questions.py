@@ -168,7 +168,7 @@ def _joined(said: Sequence[str], chosen: Collection[int]) -> str:
 # Add the last subject to a question that points back, without a model.
 
 _WORDS = 2
-"""Carried of earlier questions; docs/decisions/0231."""
+"""Carried of earlier questions; docs/decisions/0062."""
 
 
 def carried(

@@ -35,7 +35,7 @@ _M_ARENA_MAX = -8
 """Of glibc's malloc.h."""
 _ARENAS = 2
 """glibc gives every few threads an arena of their own and keeps what each ever needed: 845 MB
-after 100 uploads, against 641 MB with two of them (docs/decisions/0102)."""
+after 100 uploads, against 641 MB with two of them (docs/decisions/0030)."""
 
 
 _SWITCH_S = 0.001

@@ -16,7 +16,7 @@ class lazy(Generic[T]):  # noqa: N801  # used like `property`
 
     Two threads that ask at once may both compute it, so it must have no effects.
     `functools.cached_property` keeps one lock for all objects of a class until Python 3.12: answers
-    that are checked side by side wait for each other in it (docs/decisions/0020).
+    that are checked side by side wait for each other in it.
     """
 
     def __init__(self, compute: Callable[[Any], T]) -> None:

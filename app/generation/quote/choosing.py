@@ -99,7 +99,7 @@ _FREELY = 3
 _NEARER = 2.25
 _ROWS_APART = 2.0
 """Score (log-odds) that another row of the table may be worse and still be quoted: from 2.6 on a
-question for one cell gets its neighbours too (docs/decisions/0229)."""
+question for one cell gets its neighbours too (docs/decisions/0050)."""
 _RUN_IN = re.compile(r"[A-Z][^.:;|]{2,50}: (?=\S)")
 """The head of an item in running text."""
 _RUNS_ON = re.compile(rf"[a-z]: {_RUN_IN.pattern}")

@@ -2,7 +2,7 @@
 
 A linear model over `quote_features.FEATURES` ranks the sentences, a logistic one over
 `quote_features.SUFFICIENCY` says how probably the quote answers the question: the confidence of
-the answer. A quote that a table's row leads has weights of its own there (decision 0253). All
+the answer. A quote that a table's row leads has weights of its own there (decision 0230). All
 weights lie in `extractive.json` with the commands that made them; `choosing` picks the sentences.
 """
 

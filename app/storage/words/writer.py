@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 GROUP_CHUNKS = 32_000
 """A group is committed when it is this large: few large segments cost tantivy far less than many
-small ones (ADR 0163)."""
+small ones (ADR 0090)."""
 GROUP_S = 5.0
 """Or when its first words have waited this long, seconds."""
 WAITING_CHUNKS = 8_000
