@@ -45,6 +45,8 @@ class Filters:
     __pydantic_config__ = PUBLIC
     sections: tuple[str, ...] = field(default=(), metadata={"alias": "section"})
     doc_ids: tuple[str, ...] = ()
+    exclude_doc_ids: tuple[str, ...] = ()
+    """Documents that are left out."""
     year_from: int | None = None
     year_to: int | None = None
     author: str | None = None

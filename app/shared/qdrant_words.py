@@ -164,7 +164,8 @@ def conditions(filters: Filters | None) -> models.Filter | None:
     if filters.year_from is not None or filters.year_to is not None:
         between = models.Range(gte=filters.year_from, lte=filters.year_to)
         must.append(models.FieldCondition(key="year", range=between))
-    return models.Filter(must=must) if must else None
+    without = held_in("doc_id", filters.exclude_doc_ids) if filters.exclude_doc_ids else []
+    return models.Filter(must=must, must_not=without) if must or without else None
 
 
 # Find the terms of a library that are a few edits from a word.

@@ -198,6 +198,33 @@ def test_a_question_is_limited_to_the_ticked_document(
     expect(page.get_by_test_id("scope")).to_have_text("Asking My documents")
 
 
+def test_a_source_set_aside_is_hidden_and_left_out_of_the_next_question(
+    filled: DocuMind, open_page: OpenPage
+) -> None:
+    page = open_page(filled)
+    choose(page, "My documents")
+    ask(page, "Who planted the orchard?")
+    sources = page.get_by_role("region", name="Sources", exact=True)
+    sources.get_by_role("button", name="Colours").click()
+    tinted = page.locator(".prose .source-tint-0").first
+    expect(tinted).to_be_visible()
+    first = sources.get_by_role("article", name=re.compile("Source 1:"))
+    title = first.get_by_role("heading", level=3).text_content() or ""
+    first.get_by_label("Use it").uncheck()
+    expect(tinted).to_be_hidden()
+    expect(page.get_by_test_id("scope")).to_contain_text("without 1 document")
+    ask(page, "Who planted the trees of the orchard?")
+    asked = cast("dict[str, dict[str, list[str]]]", _answer(filled, page)["asked"])
+    papers = cast(
+        "list[dict[str, str]]", filled.get("/api/v1/papers", library="papers")["documents"]
+    )
+    gone = next(d["doc_id"] for d in papers if d["title"] == title)
+    assert asked["filters"]["exclude_doc_ids"] == [gone]
+    assert title not in sources.get_by_role("heading", level=3).all_text_contents()
+    page.get_by_role("button", name="Ask the whole library").click()
+    expect(page.get_by_test_id("scope")).to_have_text("Asking My documents")
+
+
 def test_the_library_switch_changes_what_is_asked(filled: DocuMind, open_page: OpenPage) -> None:
     page = open_page(filled)
     choose(page, "Public")

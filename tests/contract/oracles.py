@@ -19,6 +19,7 @@ def matches(passage: Passage, filters: Filters | None) -> bool:
     return (
         (not filters.sections or chunk.section in filters.sections)
         and (not filters.doc_ids or chunk.doc_id in filters.doc_ids)
+        and chunk.doc_id not in filters.exclude_doc_ids
         and (not filters.types or document.type in filters.types)
         and (
             filters.year_from is None

@@ -50,6 +50,8 @@ DRAFTS = [
 FILTERS = [
     Filters(sections=("methods",)),
     Filters(doc_ids=(DRAFTS[0].doc_id, DRAFTS[2].doc_id)),
+    Filters(exclude_doc_ids=(DRAFTS[0].doc_id, DRAFTS[3].doc_id)),
+    Filters(exclude_doc_ids=(DRAFTS[0].doc_id,), tags=("sea",)),
     Filters(year_from=2000),
     Filters(year_to=2000),
     Filters(year_from=1999, year_to=2005),

@@ -23,6 +23,7 @@ N = DOCUMENTS * CHUNKS
 FILTERS = [
     Filters(sections=("methods",)),
     Filters(sections=("no such section",)),
+    Filters(exclude_doc_ids=tuple(make_draft(f"{n}", "").doc_id for n in range(0, 30, 2))),
     Filters(year_from=1995, year_to=1996),
     Filters(author="ann"),
     Filters(types=("pdf",), sections=("body",)),

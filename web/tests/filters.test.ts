@@ -3,7 +3,7 @@ import type { DocumentRecord, SavedFilter } from "@/api/types";
 import { allows, filterFields, NO_FILTER } from "@/lib/filters";
 
 const document = { doc_id: "d", type: "pdf", year: 1911, authors: ["Ruth Calloway"], tags: ["Sea", "old"], metadata: { rating: 4, due: "2026-03-01", project: "Apollo" } } as unknown as DocumentRecord;
-const every = { doc_ids: [], type: [], section: [], tags: [], metadata: [], year_from: null, year_to: null, author: null };
+const every = { doc_ids: [], exclude_doc_ids: [], type: [], section: [], tags: [], metadata: [], year_from: null, year_to: null, author: null };
 
 function passes(filter: Partial<typeof NO_FILTER>, saved: Partial<SavedFilter["filters"]> = {}): boolean {
   return allows(document, { ...NO_FILTER, ...filter }, [{ name: "mine", filters: { ...every, ...saved } }]);

@@ -50,6 +50,21 @@ describe("answers as Markdown", () => {
     expect(html).toContain('<span class="sentence-unsupported" title="No passage says it">One fact.</span>');
   });
 
+  it("tints sentences by their source and hides those of sources that are set aside", () => {
+    const text = "First [1]. Second [2].";
+    const sentences: MarkedSentence[] = [
+      { answer_start: 0, answer_end: 10, verdict: "supported", citations: [{ n: 1 }] },
+      { answer_start: 11, answer_end: 22, verdict: "supported", citations: [{ n: 2 }] },
+    ];
+    const html = (marks: { tinted?: boolean; aside?: ReadonlySet<number> }): string =>
+      renderToStaticMarkup(<Markdown text={text} sources={new Set([1, 2])} sentences={sentences} {...marks} renderCitation={(n) => <b>{n}</b>} />);
+    expect(html({})).not.toContain("<span class=\"source");
+    expect(html({ tinted: true })).toContain('<span class="source-tint-0">First</span>');
+    expect(html({ tinted: true })).toContain('<span class="source-tint-1">Second</span>');
+    expect(html({ aside: new Set([2]) })).toContain('<span class="sentence-aside">Second</span>');
+    expect(html({ aside: new Set([2]) })).not.toContain("sentence-aside\">First");
+  });
+
   it("keeps a numeric reference a citation when the text defines it as a link", () => {
     const html = render("See [1] and [words][1].\n\n[1]: https://evil.example/x");
     expect(html).toContain("pill 1");

@@ -56,6 +56,9 @@ class FilterValues(Request):
 
     section: list[Section] = Field(default_factory=list, max_length=50)
     doc_ids: list[DocId] = Field(default_factory=list, max_length=1000)
+    exclude_doc_ids: list[DocId] = Field(
+        default_factory=list, max_length=1000, description="documents that are left out"
+    )
     year_from: Year | None = None
     year_to: Year | None = None
     author: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = Field(
@@ -84,6 +87,7 @@ class FilterValues(Request):
         return Filters(
             sections=tuple(dict.fromkeys((*self.section, *sections))),
             doc_ids=tuple(dict.fromkeys((*self.doc_ids, *doc_ids))),
+            exclude_doc_ids=tuple(dict.fromkeys(self.exclude_doc_ids)),
             year_from=self.year_from,
             year_to=self.year_to,
             author=self.author,

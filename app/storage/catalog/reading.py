@@ -50,7 +50,8 @@ FILTERS_KEPT = 64
 def filter_condition(dialect: SqlDialect, filters: Filters) -> tuple[str, tuple[object, ...]]:
     """Return filters as an SQL condition on chunk (c) and document (d), with values."""
     author = author_key(filters.author or "")
-    named = {"sections": filters.sections, "doc_ids": filters.doc_ids, "types": filters.types}
+    fields = ("sections", "doc_ids", "exclude_doc_ids", "types")
+    named: dict[str, tuple[str, ...]] = {name: getattr(filters, name) for name in fields}
     asked: dict[str, object] = {name: pack_strings(held) for name, held in named.items() if held}
     years = {"year_from": filters.year_from, "year_to": filters.year_to}
     asked |= {name: year for name, year in years.items() if year is not None}

@@ -111,6 +111,7 @@ class SqlDialect(ABC):
         self.FILTERS = {
             "sections": f"c.section {self.among}",
             "doc_ids": f"d.doc_id {self.among}",
+            "exclude_doc_ids": f"NOT (d.doc_id {self.among})",
             "types": f"d.type {self.among}",
             "year_from": f"d.year >= {mark}",
             "year_to": f"d.year <= {mark}",

@@ -200,6 +200,9 @@ def _conditions(filters: Filters) -> Iterator[Callable[[DocumentFacts], bool]]:
     if filters.doc_ids:
         ids = set(filters.doc_ids)
         yield lambda facts: facts.doc_id in ids
+    if filters.exclude_doc_ids:
+        excluded = set(filters.exclude_doc_ids)
+        yield lambda facts: facts.doc_id not in excluded
     if filters.types:
         kinds = set(filters.types)
         yield lambda facts: facts.type in kinds

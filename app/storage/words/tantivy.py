@@ -126,6 +126,14 @@ class QueryBuilder:
         for field, values in named.items():
             if values:
                 conditions.append(tantivy.Query.term_set_query(self._schema, field, list(values)))
+        if filters.exclude_doc_ids:
+            excluded = list(filters.exclude_doc_ids)
+            without = tantivy.Query.term_set_query(self._schema, DOC_ID, excluded)
+            parts = [
+                (tantivy.Occur.Must, tantivy.Query.all_query()),
+                (tantivy.Occur.MustNot, without),
+            ]
+            conditions.append(tantivy.Query.boolean_query(parts))
         if filters.year_from is not None or filters.year_to is not None:
             of = self._schema, YEAR, tantivy.FieldType.Integer
             years = {"lower_bound": filters.year_from, "upper_bound": filters.year_to}

@@ -21,6 +21,8 @@ interface Props {
   sentences?: AnswerMarks["sentences"];
   /** Numbers of the sources: each `[n]` of them becomes a pill. */
   sources: AnswerMarks["sources"];
+  tinted?: AnswerMarks["tinted"];
+  aside?: AnswerMarks["aside"];
   renderCitation: (n: number, sentence: number) => ReactNode;
 }
 
@@ -51,8 +53,8 @@ function dollars(text: string): string {
 }
 
 /** Markdown of an answer: no raw HTML, no images, links that say where they go, pills for `[n]`. */
-export const Markdown = memo(function Markdown({ text, sentences = NONE, sources, renderCitation }: Props) {
-  const marks = useMemo(() => answerMarks({ source: text, sentences, sources }), [text, sentences, sources]);
+export const Markdown = memo(function Markdown({ text, sentences = NONE, sources, tinted, aside, renderCitation }: Props) {
+  const marks = useMemo(() => answerMarks({ source: text, sentences, sources, tinted, aside }), [text, sentences, sources, tinted, aside]);
   const maths = MATHS.test(text);
   const plugins = useRich(maths || CODE.test(text));
   const components = useMemo<Components>(

@@ -228,8 +228,10 @@ export class ChatSession {
     if (writer !== null) request.model = writer;
     if (controls.evidence !== null) request.evidence = controls.evidence;
     if (controls.nearest) request.fallback = true;
-    const { filter } = this.#workspace.get();
-    if (document === undefined && narrows(filter)) request.filters = filterFields(filter);
+    const { filter, aside } = this.#workspace.get();
+    if (document === undefined && (narrows(filter) || aside.length > 0)) {
+      request.filters = { ...filterFields(filter), exclude_doc_ids: aside.map((one) => one.doc_id) };
+    }
     if (scope.length > 0) request.doc_ids = scope.map((document) => document.doc_id);
     return request;
   }

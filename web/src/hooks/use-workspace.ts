@@ -39,6 +39,8 @@ export interface Workspace {
   chosen: boolean;
   scope: readonly ScopedDocument[];
   filter: Filter;
+  /** Documents that the next question leaves out, and whose sentences are hidden. */
+  aside: readonly ScopedDocument[];
   focus: Focus | null;
   reader: ReaderTarget | null;
   /** The pane that a phone shows. */
@@ -47,6 +49,8 @@ export interface Workspace {
   sideShown: boolean;
   /** Whether sources and hits show their scores. */
   scoresShown: boolean;
+  /** Whether sentences have the tint of their source. */
+  tinted: boolean;
 }
 
 export const initialWorkspace: Workspace = {
@@ -54,12 +58,14 @@ export const initialWorkspace: Workspace = {
   chosen: false,
   scope: [],
   filter: NO_FILTER,
+  aside: [],
   focus: null,
   reader: null,
   pane: "chat",
   side: "documents",
   sideShown: true,
   scoresShown: false,
+  tinted: false,
 };
 
 export const WorkspaceContext = createContext<Store<Workspace> | null>(null);
@@ -76,6 +82,10 @@ export interface WorkspaceActions {
   showPane: (pane: Pane) => void;
   toggleSide: () => void;
   toggleScores: () => void;
+  toggleTints: () => void;
+  /** Leave a document out of the next question, or take it in again. */
+  toggleAside: (document: ScopedDocument) => void;
+  takeAllIn: () => void;
 }
 
 export function useWorkspaceStore(): Store<Workspace> {
@@ -98,7 +108,7 @@ export function workspaceActions(store: Store<Workspace>): WorkspaceActions {
     toggle: (document) =>
       store.set((w) => ({
         ...w,
-        scope: w.scope.some((d) => same(d, document)) ? w.scope.filter((d) => !same(d, document)) : [...w.scope, document],
+        scope: toggled(w.scope, document),
       })),
     scopeTo: (documents) => store.set((w) => ({ ...w, scope: documents })),
     narrowTo: (filter) => store.set((w) => ({ ...w, filter })),
@@ -107,10 +117,18 @@ export function workspaceActions(store: Store<Workspace>): WorkspaceActions {
     showPane: (pane) => store.set((w) => (pane === "chat" || pane === "sources" ? { ...w, pane } : { ...w, pane, side: pane, sideShown: true })),
     toggleSide: () => store.set((w) => ({ ...w, sideShown: !w.sideShown })),
     toggleScores: () => store.set((w) => ({ ...w, scoresShown: !w.scoresShown })),
+    toggleTints: () => store.set((w) => ({ ...w, tinted: !w.tinted })),
+    toggleAside: ({ doc_id, library, title }) =>
+      store.set((w) => ({ ...w, aside: toggled(w.aside, { doc_id, library, title }) })),
+    takeAllIn: () => store.set((w) => ({ ...w, aside: [] })),
   };
 }
 
-export function same(a: ScopedDocument, b: ScopedDocument): boolean {
+function toggled(documents: readonly ScopedDocument[], one: ScopedDocument): readonly ScopedDocument[] {
+  return documents.some((d) => same(d, one)) ? documents.filter((d) => !same(d, one)) : [...documents, one];
+}
+
+export function same(a: Pick<ScopedDocument, "doc_id" | "library">, b: Pick<ScopedDocument, "doc_id" | "library">): boolean {
   return a.doc_id === b.doc_id && a.library === b.library;
 }
 

@@ -1,13 +1,14 @@
 import type { Element, ElementContent, Root, Text } from "hast";
 import { SKIP, visit } from "unist-util-visit";
 import { unitOffsets } from "@/lib/codepoints";
-import { t } from "@/lib/language";
+import { type Message, t } from "@/lib/language";
 
 /** A sentence of the answer by its place in the Markdown source, in code points, as the server sends it. */
 export interface MarkedSentence {
   answer_start: number;
   answer_end: number;
   verdict: "supported" | "unsure" | "contradicted" | "not_found" | "no_claim";
+  citations?: readonly { n: number }[];
 }
 
 export interface AnswerMarks {
@@ -16,6 +17,17 @@ export interface AnswerMarks {
   sentences: readonly MarkedSentence[];
   /** Numbers of the sources, which may have gaps; any other `[n]` stays text. */
   sources: ReadonlySet<number>;
+  /** Tint each sentence by the source that it cites first. */
+  tinted?: boolean;
+  /** Sources that are set aside: sentences that cite nothing else are hidden. */
+  aside?: ReadonlySet<number>;
+}
+
+/** How many tints there are; sources that are so many apart share one. */
+export const TINTS = 6;
+
+export function tintOf(n: number): string {
+  return `source-tint-${(n - 1) % TINTS}`;
 }
 
 const MARK = /\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\]/g;
@@ -24,6 +36,7 @@ interface Span {
   start: number;
   end: number;
   verdict: MarkedSentence["verdict"];
+  classes: string[];
 }
 
 /**
@@ -45,12 +58,17 @@ export function answerMarks(marks: AnswerMarks): () => (tree: Root) => void {
   };
 }
 
-function sentenceSpans({ source, sentences }: AnswerMarks): Span[] {
+function sentenceSpans({ source, sentences, tinted, aside }: AnswerMarks): Span[] {
   const ordered = [...sentences].sort((a, b) => a.answer_start - b.answer_start);
   const flat = ordered.flatMap((s) => [s.answer_start, s.answer_end]);
   const ascending = flat.every((offset, i) => i === 0 || offset >= (flat[i - 1] ?? 0));
   const units = ascending ? unitOffsets(source, flat) : flat.map((offset) => unitOffsets(source, [offset])[0] ?? 0);
-  return ordered.map((s, i) => ({ start: units[2 * i] ?? 0, end: units[2 * i + 1] ?? 0, verdict: s.verdict }));
+  return ordered.map((s, i) => {
+    const cited = (s.citations ?? []).map((citation) => citation.n);
+    const classes = tinted === true && cited[0] !== undefined ? [tintOf(cited[0])] : [];
+    if (cited.length > 0 && cited.every((n) => aside?.has(n) === true)) classes.push("sentence-aside");
+    return { start: units[2 * i] ?? 0, end: units[2 * i + 1] ?? 0, verdict: s.verdict, classes };
+  });
 }
 
 /** The node in pieces, or null when there is nothing to mark in it. */
@@ -91,7 +109,7 @@ function markText(node: Text, marks: AnswerMarks, spans: readonly Span[]): Eleme
     const sentence = sentenceAt(start);
     const pill = pills.get(start);
     if (pill !== undefined) return pill.numbers.map((n, at) => citation(n, sentence, at === pill.numbers.length - 1 ? pill.tail : ""));
-    return phrase(node.value.slice(start, end), spans[sentence]?.verdict);
+    return phrase(node.value.slice(start, end), spans[sentence]);
   });
   return pieces.length === 1 && pieces[0]?.type === "text" ? null : pieces;
 }
@@ -100,17 +118,19 @@ function citation(n: number, sentence: number, tail: string): Element {
   return { type: "element", tagName: "sup", properties: { dataCitation: n, dataSentence: sentence }, children: [{ type: "text", value: tail }] };
 }
 
-function phrase(value: string, verdict: Span["verdict"] | undefined): ElementContent[] {
+function phrase(value: string, span: Span | undefined): ElementContent[] {
   const words = value.trimEnd();
-  if (verdict === undefined || verdict === "supported" || verdict === "no_claim" || words === "") return [{ type: "text", value }];
+  const said = span === undefined ? undefined : SAID[span.verdict];
+  const className = [...(said === undefined ? [] : [`sentence-${said.kind}`]), ...(span?.classes ?? [])];
+  if (className.length === 0 || words === "") return [{ type: "text", value }];
   // The space before a pill is not underlined.
   const space: Text[] = words === value ? [] : [{ type: "text", value: value.slice(words.length) }];
-  const [kind, title] =
-    verdict === "unsure"
-      ? ["unsure", t("A passage may say it; not confirmed")]
-      : verdict === "contradicted"
-        ? ["contradicted", t("A passage says otherwise")]
-        : ["unsupported", t("No passage says it")];
-  const properties = { className: [`sentence-${kind}`], title };
+  const properties = { className, ...(said === undefined ? {} : { title: t(said.title) }) };
   return [{ type: "element", tagName: "span", properties, children: [{ type: "text", value: words }] }, ...space];
 }
+
+const SAID: Partial<Record<MarkedSentence["verdict"], { kind: string; title: Message }>> = {
+  unsure: { kind: "unsure", title: "A passage may say it; not confirmed" },
+  contradicted: { kind: "contradicted", title: "A passage says otherwise" },
+  not_found: { kind: "unsupported", title: "No passage says it" },
+};

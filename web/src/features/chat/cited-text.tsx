@@ -1,7 +1,7 @@
 import { useCallback, useMemo } from "react";
 import type { CitationRecord, SourceRecord } from "@/api/types";
 import { Markdown } from "@/components/markdown";
-import { useWorkspace } from "@/hooks/use-workspace";
+import { same, useWorkspace } from "@/hooks/use-workspace";
 import type { Exchange, Passage } from "@/lib/exchange";
 import { pageWord } from "@/lib/format";
 import { t } from "@/lib/language";
@@ -17,10 +17,11 @@ interface Props {
 
 /** Text of an answer or quote whose pills open the very sentence that supports it. */
 export function CitedText({ exchange, passage, byModel = false }: Props) {
-  const { focus, focusOn } = useWorkspace();
+  const { focus, focusOn, tinted, aside } = useWorkspace();
   const { id, sources } = exchange;
   const { text, sentences } = passage;
   const numbers = useMemo(() => new Set(sources.map((source) => source.n)), [sources]);
+  const hidden = useMemo(() => new Set(sources.filter((source) => aside.some((one) => same(one, source))).map((source) => source.n)), [sources, aside]);
   const renderCitation = useCallback(
     (n: number, sentence: number) => {
       const source = sources.find((s) => s.n === n);
@@ -39,7 +40,7 @@ export function CitedText({ exchange, passage, byModel = false }: Props) {
     },
     [sentences, sources, byModel, id, focus, focusOn],
   );
-  return <Markdown text={text} sentences={sentences} sources={numbers} renderCitation={renderCitation} />;
+  return <Markdown text={text} sentences={sentences} sources={numbers} tinted={tinted} aside={hidden} renderCitation={renderCitation} />;
 }
 
 function titleOf(n: number, source: SourceRecord | undefined, cited: CitationRecord | null, byModel: boolean): string {

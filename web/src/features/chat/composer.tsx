@@ -13,8 +13,8 @@ import { ChatControls } from "./chat-controls";
 /** The question box with its scope above and its controls below. */
 export function Composer() {
   const { ask, stop, busy, typed: text, setTyped: setText } = useChat();
-  const { library, scope, scopeTo, filter, narrowTo } = useWorkspace();
-  const limits = [scope.length === 0 ? "" : scope.length === 1 ? scope[0]?.title : t("{n} documents", { n: scope.length }), filterWords(filter)].filter(Boolean);
+  const { library, scope, scopeTo, filter, narrowTo, aside, takeAllIn } = useWorkspace();
+  const limits = [scope.length === 0 ? "" : scope.length === 1 ? scope[0]?.title : t("{n} documents", { n: scope.length }), filterWords(filter), aside.length === 0 ? "" : t("without {n} documents", { n: aside.length })].filter(Boolean);
   const submit = (): void => {
     const question = text.trim();
     if (question === "") return;
@@ -40,7 +40,7 @@ export function Composer() {
             ? t("Asking {library}", { library: t(LIBRARY_NAMES[library]) })
             : tx("Asking {library}, only {what}", { library: t(LIBRARY_NAMES[library]), what: <strong className="font-semibold text-accent">{limits.join(", ")}</strong> })}
         </span>
-        {(scope.length > 0 || narrows(filter)) && (
+        {(scope.length > 0 || narrows(filter) || aside.length > 0) && (
           <button
             type="button"
             aria-label={t("Ask the whole library")}
@@ -48,6 +48,7 @@ export function Composer() {
             onClick={() => {
               scopeTo([]);
               narrowTo(NO_FILTER);
+              takeAllIn();
             }}
             className="inline-flex size-6 shrink-0 items-center justify-center rounded-sm hover:text-ink">
             <Icon name="close" size={12} />

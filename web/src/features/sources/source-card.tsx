@@ -10,6 +10,7 @@ import { cx } from "@/components/ui/cx";
 import type { Focus } from "@/hooks/use-workspace";
 import { fixed, placeWords } from "@/lib/format";
 import { t } from "@/lib/language";
+import { tintOf } from "@/lib/answer-marks";
 import { programLink, webLink } from "@/lib/links";
 import { isHeaded } from "@/lib/passage";
 
@@ -22,10 +23,15 @@ interface Props {
   /** Set while a pill points here. */
   focus: Focus | null;
   onOpen: (span: { start: number; end: number }) => void;
+  /** Whether its number has the tint of its sentences. */
+  tinted?: boolean;
+  /** Left out of the next question, its sentences hidden. */
+  aside?: boolean;
+  onAside?: () => void;
 }
 
 /** One passage of an answer: where it is from, how it scored, what it says, and the quote in it. */
-export function SourceCard({ source, namesake = false, scores, focus, onOpen }: Props) {
+export function SourceCard({ source, namesake = false, scores, focus, onOpen, tinted = false, aside = false, onAside }: Props) {
   const card = useRef<HTMLElement>(null);
   const [unfolded, setUnfolded] = useState(false);
   const quote = focus?.quote ?? null;
@@ -47,7 +53,7 @@ export function SourceCard({ source, namesake = false, scores, focus, onOpen }: 
       className={cx("border-b border-line px-3 py-3 last:border-b-0", focus !== null && "bg-accent-soft/50 shadow-[inset_2px_0_0_var(--accent)]")}
     >
       <div className="flex items-start gap-2">
-        <span className="mt-px inline-flex h-5 min-w-5 items-center justify-center rounded-sm bg-accent-soft px-1 text-2xs font-semibold text-accent tabular-nums">{source.n}</span>
+        <span className={cx("mt-px inline-flex h-5 min-w-5 items-center justify-center rounded-sm px-1 text-2xs font-semibold tabular-nums", tinted ? `text-ink ${tintOf(source.n)}` : "bg-accent-soft text-accent")}>{source.n}</span>
         <div className="min-w-0 flex-1">
           <h3 className="text-sm leading-5 font-semibold [overflow-wrap:anywhere]">
             <button type="button" className="text-left hover:underline" onClick={() => onOpen(quote ?? { start: source.start, end: source.end })}>
@@ -74,6 +80,12 @@ export function SourceCard({ source, namesake = false, scores, focus, onOpen }: 
           <a href={elsewhere.href} className="inline-flex min-h-7 items-center rounded-md px-2.5 py-1 text-sm leading-4 font-medium whitespace-nowrap text-muted hover:bg-sunken hover:text-ink">
             {t(elsewhere.label)}
           </a>
+        )}
+        {onAside !== undefined && (
+          <label className="inline-flex min-h-7 items-center gap-1.5 px-2 text-sm text-muted" title={t("Without the tick, its sentences are hidden and the next question leaves the document out")}>
+            <input type="checkbox" checked={!aside} onChange={onAside} />
+            {t("Use it")}
+          </label>
         )}
         {focus === null && (
           <Button look="quiet" aria-expanded={unfolded} onClick={() => setUnfolded((was) => !was)}>
