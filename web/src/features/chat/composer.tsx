@@ -14,7 +14,7 @@ import { ChatControls } from "./chat-controls";
 export function Composer() {
   const { ask, stop, busy, typed: text, setTyped: setText } = useChat();
   const { library, scope, scopeTo, filter, narrowTo, aside, takeAllIn } = useWorkspace();
-  const limits = [scope.length === 0 ? "" : scope.length === 1 ? scope[0]?.title : t("{n} documents", { n: scope.length }), filterWords(filter), aside.length === 0 ? "" : t("without {n} documents", { n: aside.length })].filter(Boolean);
+  const limits = [scope.length === 0 ? "" : scope.length === 1 ? scope[0]?.title : t("{n} documents", { n: scope.length }), filterWords(filter)].filter(Boolean);
   const submit = (): void => {
     const question = text.trim();
     if (question === "") return;
@@ -39,6 +39,7 @@ export function Composer() {
           {limits.length === 0
             ? t("Asking {library}", { library: t(LIBRARY_NAMES[library]) })
             : tx("Asking {library}, only {what}", { library: t(LIBRARY_NAMES[library]), what: <strong className="font-semibold text-accent">{limits.join(", ")}</strong> })}
+          {aside.length > 0 && <strong className="font-semibold text-accent">, {t("without {n} documents", { n: aside.length })}</strong>}
         </span>
         {(scope.length > 0 || narrows(filter) || aside.length > 0) && (
           <button

@@ -23,7 +23,7 @@ export function SourcesPane() {
         {sources.length > 0 && (
           <div className="flex">
             <Button look="quiet" aria-pressed={tinted} onClick={toggleTints} title={t("Tint each sentence of an answer by its source")}>
-              {t("Colours")}
+              {tinted ? t("No colours") : t("Colours")}
             </Button>
             <Button look="quiet" aria-pressed={scoresShown} onClick={toggleScores} title={t("How each step of the search scored a passage")}>
               {scoresShown ? t("Hide scores") : t("Scores")}
