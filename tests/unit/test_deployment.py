@@ -373,13 +373,24 @@ def test_optional_services_stay_behind_profiles() -> None:
     assert {name for name, service in SERVICES.items() if "profiles" not in service} == {"documind"}
 
 
+@pytest.mark.parametrize("name", ["check", "release"])
+def test_actions_of_others_are_pinned_by_their_commit(name: str) -> None:
+    text = (ROOT / f".github/workflows/{name}.yml").read_text(encoding="utf-8")
+    used = re.findall(r"uses: (\S+)", text)
+    assert used
+    assert all(re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}", one) for one in used)
+
+
 def test_the_forge_only_calls_make_check() -> None:
     workflow = yaml.safe_load((ROOT / ".github/workflows/check.yml").read_text(encoding="utf-8"))
     job = workflow["jobs"]["check"]
-    assert job["strategy"]["matrix"]["python"] == ["3.11", "3.12"]
+    assert job["strategy"]["matrix"]["python"] == ["3.11", "3.12", "3.13"]
     assert [step["run"].split()[:2] for step in job["steps"] if "run" in step][-1] == [
         "make",
         "check",
+    ]
+    assert [step["run"] for step in workflow["jobs"]["macos"]["steps"] if "run" in step] == [
+        "make test PYTHON=python3.12"
     ]
     updates = yaml.safe_load((ROOT / ".github/dependabot.yml").read_text(encoding="utf-8"))[
         "updates"
