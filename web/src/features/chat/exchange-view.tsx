@@ -204,7 +204,7 @@ function ScopeLine({ exchange }: { exchange: Exchange }) {
   const { scope, library, filter } = exchange;
   const rewritten = exchange.answer?.rewritten_query ?? null;
   const limited = scope.length > 0 || filter !== "";
-  // Without a model, words of earlier questions stand before this one (`carried` in app/answer/conversation.py).
+  // Without a model, words of earlier questions stand before this one (`carried` in app/answer/questions.py).
   const carried = `: ${exchange.question}`;
   if (!limited && rewritten === null) return null;
   return (
