@@ -7,7 +7,7 @@ APT_BROWSER := chromium
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: crash-suite help setup dev page run test check lock clean format lint types imports web-check browser crash crash-points bench-damage trace-ingest screenshots settings-docs bench-embed bench-documents bench-query bench-quotes bench-check bench-ocr bench-ingest bench-start bench-bulk bench-vectors bench-bulk-kill bench-aborts bench-load contract bench-gone bench-concurrency bench-mixed-load
+.PHONY: crash-suite help setup dev page run test check lock clean format lint types imports web-check browser crash crash-points bench-damage trace-ingest screenshots settings-docs bench-embed bench-documents bench-query bench-quotes bench-check bench-ocr bench-ingest bench-start bench-bulk bench-vectors bench-load contract bench-gone bench-concurrency bench-mixed-load
 
 help: ## list the targets
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -223,7 +223,7 @@ reader: | $(DATA) ## train the reader on the sets in DATA/train, into app/bundle
 two-rates: dev ## how much the check calls supported, of false sentences and of true ones, into evaluation/reports/two_rates.md (DATA adds published sets)
 	$(BIN)/python -m evaluation.studies.two_rates --data $(DATA)
 
-STUDIES := fusion confidence extractive answers whole retrieval
+STUDIES := fusion confidence extractive answers whole
 
 .PHONY: studies ablation-samples $(addprefix study-,$(STUDIES))
 studies: $(addprefix study-,$(STUDIES)) ablation-samples ## every study of retrieval and answers, into evaluation/reports (an hour)
@@ -249,9 +249,6 @@ MINUTES ?= 600
 .PHONY: study-models
 study-models: dev | $(DATA) ## a real model: strategies, modes and both prompts, into evaluation/reports/models.md (hours; QUESTIONS=10 MINUTES=10 for less)
 	$(BIN)/python -m evaluation.studies.models --data $(DATA) --questions $(QUESTIONS) --minutes $(MINUTES)
-
-study-retrieval: dev ## the reports above in one, held against their limits, into evaluation/reports/retrieval.md
-	$(BIN)/python -m evaluation.studies.summary
 
 ablation-samples: dev ## strategies and fusions over the samples, into retrieval_ablation.* and stakeholder_dashboard.html
 	$(BIN)/python -m scripts.run_retrieval_ablation_offline
@@ -311,9 +308,6 @@ bench-load-shared: dev $(SHARED)/.ready $(POSTGRES) | $(DATA) ## the embedded se
 bench-question-cost: dev $(SHARED)/.ready $(POSTGRES) ## what a search asks of PostgreSQL and the double of Qdrant from 10,000 to 300,000 chunks, into evaluation/reports/question_cost.md
 	$(SHARED)/bin/python -m evaluation.benchmarks.question_cost
 
-bench-bulk-kill: dev ## 20 kills of a bulk run, compared with an uninterrupted one, into evaluation/reports/bulk_resume.md
-	$(BIN)/python -m evaluation.campaigns.bulk_kill
-
 crash: dev ## 300 random kills of a server under load, into evaluation/reports/crash.md
 	$(BIN)/python -m evaluation.campaigns.crash
 
@@ -325,9 +319,6 @@ trace-ingest: dev ## what is on disk before an upload is answered, by strace, in
 
 crash-points: dev ## end a workload at every write step (CRASH_EVERY=n: at every n-th), into evaluation/reports/crash_points.md
 	$(BIN)/python -m evaluation.campaigns.crash_points
-
-bench-aborts: dev ## 100 abandoned answers at each moment, until the model host sees it, into evaluation/reports/aborts.md
-	$(BIN)/python -m evaluation.benchmarks.aborts
 
 bench-load: dev ## 64 streams, the event loop under a bulk run, 5,000 questions; into evaluation/reports/load.md
 	$(BIN)/python -m evaluation.benchmarks.load

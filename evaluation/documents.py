@@ -4,8 +4,7 @@
     python -m evaluation.documents --only wikitext  # others keep their figures
 
 A value or cell counts when it stands in the stored text as a whole, letters and figures compared.
-What other programs measure of documents is taken from their reports. The data are in the folder
-DATA (docs/evaluation.md).
+The data are in the folder DATA (docs/evaluation.md).
 """
 
 from __future__ import annotations
@@ -120,7 +119,7 @@ def _as_text(table: list[list[str]]) -> str:
     return parse_wikitext("{|\n|-\n" + "\n|-\n".join(rows) + "\n|}", "T").text
 
 
-# The install, addresses, and what other programs measure.
+# The install, and addresses.
 
 _FOR_FORMATS = "docutils", "pillow", "python-calamine", "striprtf"
 """Packages of the default install that only files other than PDF, DOCX, HTML and text need."""
@@ -142,46 +141,13 @@ def web(_: Path) -> Figures:
     return {f"refused of {len(HOSTILE)} hostile addresses": (refused / len(HOSTILE), 1)}
 
 
-def tables(_: Path) -> Figures:
-    least = {"one span": 0.75, "calculated": 0.3}
-    figures = report("calculations")["figures"].items()
-    return {name: (value, least.get(name.rpartition(": ")[2], 0)) for name, value in figures}
-
-
-def ocr(_: Path) -> Figures:
-    return {
-        f"words recovered by {engine}": (
-            sum(page["recovered"] for page in pages) / sum(page["words"] for page in pages),
-            0.95,
-        )
-        for engine, pages in sorted(report("ocr").items())
-    }
-
-
-def filters(_: Path) -> Figures:
-    return {one["what"]: (one["measured"], 1) for one in report("labels")["lines"][::2]}
-
-
-def filter_times(_: Path) -> Figures:
-    return {one["what"]: (one["measured"], 1.2) for one in report("labels")["lines"][1::2]}
-
-
-def whole(_: Path) -> Figures:
-    return {one["what"]: (one["measured"], one["limit"]) for one in report("whole")["lines"]}
-
-
 FORMATS: dict[str, Callable[[Path], Figures]] = {
     "wikitext": wikitext,
     "pdf": pdf,
-    "tables": tables,
-    "ocr": ocr,
-    "filters": filters,
-    "filter times": filter_times,
     "web": web,
     "install": install,
-    "whole": whole,
 }
-AT_MOST = frozenset({"filter times", "install"})
+AT_MOST = frozenset({"install"})
 
 
 def page_of(record: dict[str, dict[str, Any]]) -> str:
@@ -193,9 +159,9 @@ def page_of(record: dict[str, dict[str, Any]]) -> str:
         for what, (value, limit) in figures.items()
     ]
     head = (
-        "# What reading keeps\n\nWritten by `python -m evaluation.documents`. Figures of tables,"
-        " OCR, filters and whole documents\nare those of [calculations](calculations.md),"
-        " [ocr](ocr.md), [labels](labels.md) and [whole](whole.md).\n"
+        "# What reading keeps\n\nWritten by `python -m evaluation.documents`. More of documents:"
+        " [calculations](calculations.md),\n[ocr](ocr.md), [labels](labels.md),"
+        " [whole](whole.md).\n"
     )
     return "\n".join(
         [head, "| format | measured | found | limit |", "|---|---|---|---|", *rows, ""]

@@ -26,9 +26,8 @@ from app.settings import Settings
 SourceArgument = Annotated[
     Path | None,
     typer.Argument(
-        help="folder in BEIR layout: corpus, queries and qrels as JSON lines or Parquet; in another"
-        " of docs/evaluation.md; or of documents with a questions.json [default: your own"
-        " documents]"
+        help="folder in BEIR layout: corpus, queries and qrels as JSON lines or Parquet; or of"
+        " documents with a questions.json [default: your own documents]"
     ),
 ]
 LibraryOption = Annotated[

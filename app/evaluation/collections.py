@@ -1,6 +1,6 @@
 """Read test collections: passages, questions, judgements.
 
-From a folder or from `datasets`, in BEIR layout, or as `LAYOUTS` are published.
+From a folder or from `datasets` in BEIR layout, or documents with questions about them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from app.core.sentences import sentence_spans
 from app.core.text import tokenise, words
 from app.core.types import Library, RawDocument
 from app.evaluation.cases import CaseBody
-from app.ingest.parsers.blocks import Cell, table_lines
 from app.ingest.parsers.formats import FORMATS
 
 if TYPE_CHECKING:
@@ -119,10 +118,10 @@ class Collection:
 
 
 def from_path(folder: Path) -> Collection:
-    """Read a folder by the first of `LAYOUTS` whose files stand there.
+    """Read a folder by the first of `LAYOUTS` whose file stands there.
 
     Raises:
-        InvalidInput: It is no folder, has no such files, or a row is not as the layout says.
+        InvalidInput: It is no folder, has no such file, or a row is not as the layout says.
     """
     if not folder.is_dir():
         raise InvalidInput(f"{str(folder)!r} is no folder; a collection has {EXPECTED}")
@@ -330,125 +329,27 @@ def _judgements(path: Path) -> Iterator[tuple[str, str, int]]:
             ) from exc
 
 
-# Layouts that collections are published in.
-
-Asked = tuple[TestQuestion, Sequence[str]]
-"""A question, and the passages that answer it."""
 README = "README.md"
 """Says what a folder has, and is no text of it."""
-
-
-def from_texts(folder: Path) -> Collection:
-    """Read `*.md` and `questions.jsonl`: `question`, the `corpus` that answers, `references`."""
-    files = sorted(one for one in folder.glob("*.md") if one.name != README)
-    texts = [
-        TestPassage(one.stem, "", regular_file(one, MOST_BYTES).read_text("utf-8")) for one in files
-    ]
-    return _of(folder, texts, _numbered(folder, "corpus", "references", "content"))
-
-
-def from_papers(folder: Path) -> Collection:
-    """Read `documents.jsonl` and `questions.jsonl`: `question`, its `doc`, and `answers` in it."""
-    rows = json_lines(folder / "documents.jsonl")
-    texts = [TestPassage(str(row["_id"]), "", str(row["text"])) for row in rows]
-    return _of(folder, texts, _numbered(folder, "doc", "answers", "text"))
-
-
-def _numbered(folder: Path, place: str, spans: str, key: str) -> Iterator[Asked]:
-    for line, row in enumerate(json_lines(folder / "questions.jsonl"), start=1):
-        answers = strings_of(row[spans], key)
-        yield TestQuestion(str(line), str(row["question"]), line, answers), [str(row[place])]
-
-
-def from_tables(folder: Path) -> Collection:
-    """Read `tables.jsonl`: a table with its titles and a question on each line."""
-    passages, asked = [], []
-    for line, row in enumerate(json_lines(folder / "tables.jsonl"), start=1):
-        name = str(row["feta_id"])
-        text = "\n".join([str(row["table_section_title"]), "", *_lines_of(row["table_array"])])
-        passages.append(TestPassage(name, str(row["table_page_title"]), text))
-        asked.append((TestQuestion(name, str(row["question"]), line), [name]))
-    return _of(folder, passages, asked)
-
-
-def from_contexts(folder: Path) -> Collection:
-    """Read `contexts.jsonl`: a table, its paragraphs and its questions on each line.
-
-    A number that has to be calculated is no answer: it stands in no passage.
-    """
-    passages = []
-    asked: list[Asked] = []
-    for row in json_lines(folder / "contexts.jsonl"):
-        name = str(row["table"]["uid"])
-        paragraphs = strings_of(row["paragraphs"], "text")
-        text = "\n\n".join(["\n".join(_lines_of(row["table"]["table"])), *paragraphs])
-        passages.append(TestPassage(name, "", text))
-        for one in row["questions"]:
-            answers, line = strings_of(one["answer"]), len(asked) + 1
-            asked.append((TestQuestion(one["uid"], one["question"], line, answers), [name]))
-    return _of(folder, passages, asked)
-
-
-def from_conversations(folder: Path) -> Collection:
-    """Read `tasks.jsonl`: the last question of each conversation, without what came before it."""
-    passages: dict[str, str] = {}
-    asked = []
-    for line, task in enumerate(json_lines(folder / "tasks.jsonl"), start=1):
-        contexts = {str(one["document_id"]): str(one["text"]) for one in task["contexts"]}
-        passages |= contexts
-        said = [str(turn["text"]) for turn in task["input"] if turn["speaker"] == "user"]
-        answerable = bool({"ANSWERABLE", "PARTIAL"} & set(task["answerability"]))
-        question = TestQuestion(str(task["task_id"]), said[-1], line, answerable=answerable)
-        asked.append((question, list(contexts)))
-    return _of(folder, [TestPassage(name, "", text) for name, text in passages.items()], asked)
-
-
-def strings_of(value: object, key: str = "") -> tuple[str, ...]:
-    """Return the strings of a list, or under a key of its objects; those without a word left out.
-
-    A value that is no list has none.
-    """
-    if not isinstance(value, list):
-        return ()
-    found = (str(one[key]) if key else str(one) for one in value)
-    return tuple(text for text in found if words(text))
-
-
-def _lines_of(table: Sequence[Sequence[str]]) -> list[str]:
-    return table_lines([[Cell(cell) for cell in row] for row in table])
-
-
-def _of(folder: Path, passages: Sequence[TestPassage], asked: Iterable[Asked]) -> Collection:
-    pairs = list(asked)
-    known = {passage.id for passage in passages}
-    if missing := [name for _, names in pairs for name in names if name not in known]:
-        raise InvalidInput(f"{folder.name!r} asks about {missing[0]!r}, which is no text of it")
-    relevance = {question.id: dict.fromkeys(names, 1) for question, names in pairs}
-    return Collection(
-        folder.name, tuple(passages), tuple(question for question, _ in pairs), relevance
-    )
-
-
-LAYOUTS: Mapping[tuple[str, ...], Callable[[Path], Collection]] = {
-    ("corpus*.parquet",): lambda folder: from_datasets(str(folder)),
-    ("corpus/*.parquet",): lambda folder: from_datasets(str(folder)),
-    (DOCUMENTS,): from_documents,
-    ("corpus.jsonl",): from_folder,
-    ("documents.jsonl", "questions.jsonl"): from_papers,
-    ("*.md", "questions.jsonl"): from_texts,
-    ("tables.jsonl",): from_tables,
-    ("contexts.jsonl",): from_contexts,
-    ("tasks.jsonl",): from_conversations,
+LAYOUTS: Mapping[str, Callable[[Path], Collection]] = {
+    "corpus*.parquet": lambda folder: from_datasets(str(folder)),
+    "corpus/*.parquet": lambda folder: from_datasets(str(folder)),
+    DOCUMENTS: from_documents,
+    "corpus.jsonl": from_folder,
 }
-"""The files that a layout is known by, and what reads it; the first whose files are there."""
-EXPECTED = ", or ".join(" and ".join(names) for names in LAYOUTS)
+"""The file that a layout is known by, and what reads it; the first whose file is there."""
+EXPECTED = ", or ".join(LAYOUTS)
 
 
 def _layout_of(folder: Path) -> Callable[[Path], Collection] | None:
-    def has(name: str) -> bool:
-        return any(path.is_file() and path.name != README for path in folder.glob(name))
-
-    return next((read for names, read in LAYOUTS.items() if all(map(has, names))), None)
+    return next(
+        (
+            read
+            for name, read in LAYOUTS.items()
+            if any(path.is_file() for path in folder.glob(name))
+        ),
+        None,
+    )
 
 
 def collections_below(folder: Path) -> tuple[list[Path], list[Path]]:

@@ -7,7 +7,6 @@ import hashlib
 import html
 import io
 import json
-import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -228,7 +227,7 @@ def to_trec(
 
 
 def to_markdown(report: EvaluationReport) -> str:
-    """Return the report as tables, the verdicts in words."""
+    """Return the report as tables."""
     lines = [f"# {report.title}", ""]
     lines += [*report.remarks, ""] if report.remarks else []
     for experiment in report.experiments:
@@ -244,7 +243,7 @@ def to_markdown(report: EvaluationReport) -> str:
         f"Made from {report.provenance.in_words()}."
         " Overlap is the mean Jaccard similarity with the baseline's passages."
         " Intervals are 95 % paired bootstrap, p-values paired permutation tests with Holm's"
-        " correction."
+        " correction: over 0.05 an arm cannot be told from the baseline."
     )
     return "\n".join(lines) + "\n"
 
@@ -291,15 +290,12 @@ def _table(experiment: ReportExperiment, timings: Mapping[str, ArmTimings]) -> l
         "| " + " | ".join(columns) + " |",
         "|" + "---|" * len(columns),
         *("| " + " | ".join(row) + " |" for row in rows),
-        "",
-        *(f"- {name}: {comparison.verdict}" for name, comparison in compared.items()),
     ]
 
 
-# Draw a report's charts as inline SVG: means with intervals, means over time.
+# Draw a report's chart as inline SVG: a row per arm, its mean with the interval, its median time.
 
-_WIDTH, _ROW = 460, 26  # of the plot and of one arm in it, in pixels
-_TOP, _BOTTOM = 28, 40
+_WIDTH, _ROW, _TOP, _BOTTOM = 460, 26, 8, 40  # of the plot and of one arm in it, in pixels
 _CHARACTER = 6.6  # width of a letter of 11 px, a little more than it takes
 _TICKS = 5
 
@@ -315,112 +311,48 @@ class Point:
     p50_ms: float
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """From values to pixels along one side of a plot."""
-
-    low: float
-    high: float
-    pixels: float
-    log: bool = False
-
-    def __call__(self, value: float) -> float:
-        low, high, at = (math.log(v) if self.log else v for v in (self.low, self.high, value))
-        return (at - low) / (high - low) * self.pixels if high > low else self.pixels / 2
-
-    def ticks(self) -> list[float]:
-        """Return the values that are written at the side."""
-        if self.high <= self.low:
-            return [self.low]
-        steps = [step / (_TICKS - 1) for step in range(_TICKS)]
-        if self.log:
-            return [self.low * (self.high / self.low) ** step for step in steps]
-        return [self.low + (self.high - self.low) * step for step in steps]
-
-
-def quality(points: Sequence[Point], measure: str) -> str:
-    """Return a chart of means with 95 % intervals, one row per arm, in order."""
+def chart(points: Sequence[Point], measure: str) -> str:
+    """Return a chart of means with 95 % intervals and median times, one row per arm, in order."""
     left = max(len(point.arm) for point in points) * _CHARACTER + 12
+    least, most = min(point.low for point in points), max(point.high for point in points)
     height = _ROW * len(points)
-    x = Scale(min(p.low for p in points), max(p.high for p in points), _WIDTH)
-    parts = [_bottom_axis(x, height, measure)]
+    width, tall = left + _WIDTH + 90, _TOP + height + _BOTTOM
+
+    def x(value: float) -> float:
+        return (value - least) / (most - least) * _WIDTH if most > least else _WIDTH / 2
+
+    parts = [_text(_WIDTH / 2, height + 32, f"{measure}, 95 % intervals; median time", "middle")]
+    for step in range(_TICKS if most > least else 1):
+        value = least + (most - least) * step / (_TICKS - 1)
+        parts.append(_line(x(value), height, x(value), height + 4))
+        parts.append(_text(x(value), height + 16, f"{value:.3g}", "middle"))
     for row, point in enumerate(points):
         y = _ROW * (row + 0.5)
+        said = f"{point.arm}: {point.mean:.4f} ({point.low:.4f} to {point.high:.4f})"
         parts += [
             _text(-8, y + 4, point.arm, "end"),
-            f'<line x1="{x(point.low):.1f}" x2="{x(point.high):.1f}" y1="{y}" y2="{y}"'
-            ' stroke="#1c2330"/>',
-            _dot(
-                x(point.mean),
-                y,
-                f"{point.arm}: {point.mean:.4f} ({point.low:.4f} to {point.high:.4f})",
-            ),
+            _line(x(point.low), y, x(point.high), y),
+            f'<circle cx="{x(point.mean):.1f}" cy="{y}" r="4" fill="#4c78a8">'
+            f"<title>{html.escape(said)}</title></circle>",
+            _text(_WIDTH + 8, y + 4, f"{point.p50_ms:.1f} ms"),
         ]
-    return _svg("Quality, 95 % intervals", left, 30, height, parts)
-
-
-def quality_by_time(points: Sequence[Point], measure: str) -> str:
-    """Return a chart of means over median search time, a point per arm, log scale."""
-    height = _ROW * max(len(points), 4)
-    times = [max(point.p50_ms, 0.01) for point in points]
-    x = Scale(min(times), max(times), _WIDTH, log=True)
-    y = Scale(min(p.mean for p in points), max(p.mean for p in points), height)
-    parts = [_bottom_axis(x, height, "median search time, ms")]
-    parts += [_text(-8, height - y(value) + 4, _number(value), "end") for value in y.ticks()]
-    parts.append(_text(-8, -10, measure, "end"))
-    for point, time in zip(points, times, strict=True):
-        at = height - y(point.mean)
-        parts += [
-            _dot(x(time), at, f"{point.arm}: {point.mean:.4f} in {time:.1f} ms"),
-            _text(x(time) + 8, at + 4, point.arm),
-        ]
-    labels = max(len(point.arm) for point in points) * _CHARACTER + 12
-    return _svg(
-        "Quality against time", max(60, len(measure) * _CHARACTER + 12), labels, height, parts
-    )
-
-
-def _svg(title: str, left: float, right: float, height: float, parts: Sequence[str]) -> str:
-    width, tall = left + _WIDTH + right, _TOP + height + _BOTTOM
     return (
-        f'<svg role="img" width="{width:.0f}" height="{tall:.0f}" viewBox="0 0 {width:.0f}'
-        f' {tall:.0f}"'
-        ' font-family="sans-serif" font-size="11"'
-        f' fill="#1c2330"><title>{html.escape(title)}</title>'
-        f'<text x="{left + _WIDTH / 2:.0f}" y="12" text-anchor="middle"'
-        f' font-weight="bold">{html.escape(title)}</text>'
+        f'<svg role="img" width="{width:.0f}" height="{tall}" viewBox="0 0 {width:.0f} {tall}"'
+        ' font-family="sans-serif" font-size="11" fill="#1c2330"><title>Quality and time</title>'
         f'<g transform="translate({left:.0f},{_TOP})"><rect width="{_WIDTH}" height="{height}"'
-        ' fill="none" stroke="#d8dde6"/>'
-        f"{''.join(parts)}</g></svg>"
+        f' fill="none" stroke="#d8dde6"/>{"".join(parts)}</g></svg>'
     )
 
 
-def _bottom_axis(scale: Scale, height: float, label: str) -> str:
-    """Return ticks with their values, and the label, below the plot."""
-    ticks = "".join(
-        f'<line x1="{scale(value):.1f}" x2="{scale(value):.1f}" y1="{height}" y2="{height + 4}"'
-        ' stroke="#5a6475"/>' + _text(scale(value), height + 16, _number(value), "middle")
-        for value in scale.ticks()
-    )
-    return ticks + _text(_WIDTH / 2, height + 32, label, "middle")
+def _line(x1: float, y1: float, x2: float, y2: float) -> str:
+    return f'<line x1="{x1:.1f}" x2="{x2:.1f}" y1="{y1}" y2="{y2}" stroke="#1c2330"/>'
 
 
 def _text(x: float, y: float, text: str, anchor: str = "start") -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{html.escape(text)}</text>'
 
 
-def _dot(x: float, y: float, said: str) -> str:
-    return (
-        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4"'
-        f' fill="#4c78a8"><title>{html.escape(said)}</title></circle>'
-    )
-
-
-def _number(value: float) -> str:
-    return f"{value:.3g}"
-
-
-# Write an evaluation as one HTML file: inline SVG charts, no script.
+# Write an evaluation as one HTML file without scripts.
 
 _QUESTIONS = 40
 """Questions shown in a scorecard: those on which the arms differ most."""
@@ -430,7 +362,7 @@ _STYLE = (
     " 1rem;color:#1c2330;background:#fff}"
     "table{border-collapse:collapse;margin:1rem 0}th,td{padding:.25rem .7rem;border-bottom:1px"
     " solid #d8dde6;text-align:right}"
-    "th:first-child,td:first-child{text-align:left}.charts{display:flex;flex-wrap:wrap;gap:2rem}"
+    "th:first-child,td:first-child{text-align:left}"
     "summary{cursor:pointer}"
     "details{border-bottom:1px solid #e6e9ef;padding:.3rem 0}li{margin:.2rem"
     " 0}li.hit{font-weight:600}small{color:#5a6475}"
@@ -438,7 +370,7 @@ _STYLE = (
 
 
 def to_html(report: EvaluationReport) -> str:
-    """Return the page: two charts per collection, verdicts, and a scorecard with passages."""
+    """Return the page: a chart per collection, verdicts, and a scorecard with passages."""
     title = html.escape(report.title)
     parts = [
         "<!doctype html><html lang='en'><head><meta charset='utf-8'><meta name='viewport'"
@@ -461,10 +393,7 @@ def _section(experiment: ReportExperiment, timings: Mapping[str, ArmTimings]) ->
         points.append(Point(arm.name, found.mean, found.low, found.high, ms))
     yield f"<h2>{html.escape(experiment.collection)}</h2>"
     yield f"<p>{experiment.questions} questions, {experiment.passages} documents</p>"
-    yield (
-        "<div"
-        f" class='charts'>{quality(points, measure)}{quality_by_time(points, measure)}</div><ul>"
-    )
+    yield f"{chart(points, measure)}<ul>"
     for comparison in experiment.comparisons:
         yield f"<li>{html.escape(comparison.arm)}: {html.escape(comparison.verdict)}</li>"
     yield "</ul><h3>Where the arms differ</h3>"

@@ -74,7 +74,7 @@ class SocketWatch:
         """Let the system time out reads instead of Python; TLS keeps Python's.
 
         With a time-out of Python's a read is two calls, and after each the thread has to get the
-        interpreter again (evaluation/reports/notes/streams.md). A read that the system has ended
+        interpreter again (ADR 0081). A read that the system has ended
         looks like an end or a break, so the reader has to look at the clock.
         """
         with self._lock, suppress(OSError):  # closed already, which the reader will see

@@ -14,6 +14,7 @@ import re
 import resource
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -101,24 +102,28 @@ def page_of(record: dict[str, list[dict[str, float | str]]]) -> str:
         "precision is the share of the words read that stand on the page. Seconds are of one"
         f" processor, on the machine at hand with other work on it. The aim is {AIM} of the words.",
     ]
-    head = "file|pages|words|recovered|precision|numbers|recovered|CPU s a page".split("|")
+    head = "engine|files|pages|words|recovered|worst file|precision|numbers|recovered|CPU s a page"
+    rows = []
     for engine, pages in record.items():
         read = [Read(**page) for page in pages]  # type: ignore[arg-type]
-        rows = []
-        for name in [*sorted({page.file for page in read}), "all"]:
-            some = [page for page in read if name in ("all", page.file)]
-            words, found = sum(p.words for p in some), sum(p.recovered for p in some)
-            numbers = sum(p.numbers for p in some)
-            shares = (
-                f"{found / words:.3f}",
-                f"{found / sum(p.read for p in some):.3f}",
-                f"{numbers:,}",
-                f"{sum(p.numbers_recovered for p in some) / max(numbers, 1):.3f}",
-                f"{sum(p.cpu_s for p in some) / len(some):.1f}",
-            )
-            rows.append((name, str(len(some)), f"{words:,}", *shares))
-        lines += ["", f"## {engine}", "", *table(head, rows)]
-    return "\n".join([*lines, ""])
+        files = {page.file for page in read}
+        worst = min(_recovered([page for page in read if page.file == name]) for name in files)
+        numbers = sum(page.numbers for page in read)
+        shares = (
+            f"{_recovered(read):.3f}",
+            f"{worst:.3f}",
+            f"{sum(p.recovered for p in read) / sum(p.read for p in read):.3f}",
+            f"{numbers:,}",
+            f"{sum(p.numbers_recovered for p in read) / max(numbers, 1):.3f}",
+            f"{sum(p.cpu_s for p in read) / len(read):.1f}",
+        )
+        words = sum(page.words for page in read)
+        rows.append((engine, str(len(files)), str(len(read)), f"{words:,}", *shares))
+    return "\n".join([*lines, "", *table(head.split("|"), rows), ""])
+
+
+def _recovered(pages: Sequence[Read]) -> float:
+    return sum(page.recovered for page in pages) / sum(page.words for page in pages)
 
 
 def main() -> int:

@@ -440,35 +440,6 @@ def pdf_table() -> list[str]:
     return ["", *table(head, [(who, f"{value:.3f}") for value, who in rows])]
 
 
-def elsewhere() -> list[str]:
-    """Return figures of our own reports about what the other contestants do not do."""
-    shared, eight = report("load_shared"), "8 clients, questions/s"
-    figures = shared["figures"]
-    modes = f"shared mode beside the embedded server, {figures['chunks']:,.0f} chunks"
-    found: list[tuple[str, str, float]] = [
-        *(
-            ("confidence", what, value)
-            for what, value in report("confidence")["figures"].items()
-            if what.startswith("with vectors: refused")
-        ),
-        *(("two_rates", what, value) for what, value in report("two_rates")["figures"].items()),
-        *(
-            ("documents", what, of[0])
-            for what, of in report("documents")["pdf"].items()
-            if what != _ROWS_BARE and not what.startswith(_ROWS)
-        ),
-        ("load_shared", f"{modes}: time of a question", shared["lines"][0]["measured"]),
-        (
-            "load_shared",
-            f"{modes}: questions a second of eight clients",
-            figures[f"shared: {eight}"] / figures[f"embedded: {eight}"],
-        ),
-    ]
-    rows = [f"| [{name}]({name}.md) | {what} | {value:.3g} |" for name, what, value in found]
-    title = "## What the others have no counterpart of"
-    return ["", title, "", "| report | figure | |", "|---|---|---|", *rows]
-
-
 def write_trec(
     folder: Path, name: str, collection: Collection, results: Mapping[str, Result]
 ) -> None:
@@ -526,7 +497,7 @@ def page_of(record: Record) -> list[str]:
     lines += ["", "## Where no other is better"]
     for name, rows in tables[len(lost) :]:
         lines += quality_table(name, rows)
-    return [*lines, *elsewhere()]
+    return lines
 
 
 def main() -> None:
@@ -558,7 +529,9 @@ def main() -> None:
         " those of [whole](whole.md), whose questions took part in the choice of its rules.",
         "Answerable or not: the area under the curve of the best piece's score, or of DocuMind's"
         " confidence, whose weights were fitted on these questions too ([confidence](confidence.md)"
-        " has figures without them).",
+        " has figures without them). The others have no check of citations ([two_rates](two_rates.md)),"
+        " no reading of documents ([documents](documents.md)) and no shared mode"
+        " ([load_shared](load_shared.md)).",
         "PDF: rows are found in the order of the file, which bare pypdfium2 keeps.",
         f"The load of the machine was at most {record['load']:.1f} on {os.cpu_count()} cores; times"
         " are of the processor.",

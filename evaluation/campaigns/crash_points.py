@@ -49,7 +49,8 @@ def main() -> int:
         return 0
     broken = [f"- step {trial.step}: {trial.failure[:300]}" for trial in trials if trial.failure]
     figures = {"steps of the workload": float(steps), "steps tried": float(len(trials))}
-    figures |= {f"times {name} is written": float(count) for name, count in sorted(names.items())}
+    figures["names of writes"] = float(len(names))
+    times = {f"times {name} is written": float(count) for name, count in sorted(names.items())}
     return write(
         "crash_points",
         "Every write step can be the last",
@@ -57,6 +58,7 @@ def main() -> int:
         [Line("broken promises", len(broken))],
         figures,
         "make crash-points",
+        aside=times,
     )
 
 

@@ -34,7 +34,7 @@ from app.models.minilm import MiniLmEmbedder
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
 from evaluation.lib.campaign import deadline, working_in
-from evaluation.lib.reports import PARTS, ROOT, Line, options, quantile, say, table, write
+from evaluation.lib.reports import PARTS, ROOT, Line, options, quantile, say, write
 from evaluation.lib.served import Served
 from evaluation.lib.vector_checks import held, unproposed
 from tests.unit.storage.drafts import make_draft
@@ -489,7 +489,8 @@ REMARKS = (
     f" that is searched in Chroma only, and {len(HEALTHY)} healthy stores of 20 to 5,200 vectors. The"
     " real server is started on each, asked at once, watched until its store is ready, and stopped;"
     " then Chroma is asked for every vector (whole: all are listed, and 99 % found by themselves)."
-    " Where the start finds nothing, `fsck` and `fsck --repair` run on another copy.",
+    " Where the start finds nothing, `fsck` and `fsck --repair` run on another copy. The JSON beside"
+    " this page has each kind.",
 )
 
 
@@ -523,24 +524,14 @@ def report(outcomes: list[Outcome]) -> int:
         "ready again after the first answer, p50 s": quantile(rebuilt, 0.5),
         "ready again after the first answer, most s": max(rebuilt),
     }
-    head = "damage|found by|at start|`fsck`|whole after start|whole after repair"
     extra = {
         "outcomes": [
             {**asdict(outcome), "found_by": outcome.found_by, "holds": outcome.holds}
             for outcome in outcomes
         ]
     }
-    return write(
-        "damage", "Damaged vector stores", REMARKS, lines, figures, "make bench-damage",
-        tables=table(head.split("|"), [_row(one) for one in damaged]), extra=extra,
-    )  # fmt: skip
-
-
-def _row(outcome: Outcome) -> tuple[str, ...]:
-    said = outcome.served.found_at_start.replace("|", "/")[:90]
-    codes = ", ".join(dict.fromkeys(outcome.fsck_found))
-    whole = ("yes" if one else "no" for one in (outcome.served.whole, outcome.whole_after_repair))
-    return (outcome.name, outcome.found_by, said, codes, *whole)
+    title, command = "Damaged vector stores", "make bench-damage"
+    return write("damage", title, REMARKS, lines, figures, command, extra=extra)
 
 
 if __name__ == "__main__":

@@ -158,6 +158,7 @@ def write(
     command: str,
     *,
     tables: Sequence[str] = (),
+    aside: Mapping[str, float] | None = None,
     extra: Mapping[str, object] | None = None,
     made: ReportProvenance | None = None,
 ) -> int:
@@ -171,10 +172,14 @@ def write(
         figures: Those without.
         command: Makes it again.
         tables: Lines of Markdown below the limits.
+        aside: Figures that stand in the JSON file alone, since tables show them or few ask.
         extra: Further keys of the JSON file.
         made: What it was made from, where a report depends on models and settings.
     """
-    rounded = {key: float(f"{value:.4g}") for key, value in figures.items()}
+    shown, hidden = (
+        {key: float(f"{value:.4g}") for key, value in found.items()}
+        for found in (figures, aside or {})
+    )
     rows = [
         {**asdict(line), "measured": float(f"{line.measured:.4g}"), "holds": line.holds}
         for line in lines
@@ -188,12 +193,12 @@ def write(
         for line in lines
     ]
     page += ["", *tables] if tables else []
-    page += ["", "| measured, without a limit | |", "|---|---|"] if rounded else []
-    page += [f"| {key} | {value:g} |" for key, value in rounded.items()]
+    page += ["", "| measured, without a limit | |", "|---|---|"] if shown else []
+    page += [f"| {key} | {value:g} |" for key, value in shown.items()]
     page += ["", f"Made by `{command}` on {cores} cores{', ' + fastest if fastest else ''}."]
     page += [f"Made from {made.in_words()}."] if made else []
     machine = {"python": platform.python_version(), "cores": cores, "instructions": fastest}
-    record = {"title": title, "lines": rows, "figures": rounded, "machine": machine}
+    record = {"title": title, "lines": rows, "figures": shown | hidden, "machine": machine}
     record |= {"provenance": asdict(made)} if made else {}
     publish(name, record | dict(extra or {}), "\n".join([*page, ""]))
     return 0 if all(line.holds for line in lines) else 1
@@ -201,7 +206,39 @@ def write(
 
 def write_arms(report: EvaluationReport, name: str) -> None:
     """Write the report of a study that compares arms as Markdown, CSV and JSON; print it."""
-    page = f"{to_markdown(report)}\nMade by `python -m evaluation.studies.{name}`.\n"
+    page = f"{page_of_arms(report)}\nMade by `python -m evaluation.studies.{name}`.\n"
     for suffix, text in ((".md", page), (".csv", to_csv(report)), (".json", to_json(report))):
         (REPORTS / f"{name}{suffix}").write_text(text, encoding="utf-8")
     print(page)
+
+
+def page_of_arms(report: EvaluationReport) -> str:
+    """Return a report with all measures, or of several collections with a column for each.
+
+    A column has an arm's mean and, where they differ by more than chance (Holm), how far it is
+    from the baseline. The CSV beside it has intervals and the other measures.
+    """
+    first, *more = report.experiments
+    if not more:
+        return to_markdown(report)
+    columns = []
+    for experiment in report.experiments:
+        apart = {one.arm: one for one in experiment.comparisons if one.significant}
+        columns.append(
+            [
+                f"{arm.measures[experiment.measure].mean:.3f}"
+                + (f" ({apart[arm.name].difference.mean:+.3f})" if arm.name in apart else "")
+                for arm in experiment.arms
+            ]
+        )
+    head = (first.measure, *(f"{one.collection} ({one.questions})" for one in report.experiments))
+    lines = [f"# {report.title}", "", *report.remarks]
+    lines += [
+        f"In brackets the questions, and the difference to {first.baseline} where chance hardly"
+        " explains it.",
+        "",
+        *table(head, [(arm.name, *of) for arm, *of in zip(first.arms, *columns, strict=True)]),
+    ]
+    if report.figures:
+        lines += ["", *table(("figure", "value"), list(report.figures.items()))]
+    return "\n".join([*lines, "", f"Made from {report.provenance.in_words()}.", ""])

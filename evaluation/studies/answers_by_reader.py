@@ -235,9 +235,9 @@ def main() -> None:
         "",
         *_right_rows(found, sure, answer_from, limit),
     ]
-    figures = {
+    areas = {
         f"AUC of {name} against {other}": _area(found, sure, name, other) for name, other in PAIRS
-    } | {"threshold": limit}
+    }
     remarks = [
         "Each collection is judged by weights fitted without it; `everyday` and `mtragun` are in no"
         " fit. The threshold is the least with no more wrong answers than before, of questions with"
@@ -245,8 +245,9 @@ def main() -> None:
         " intervals."
     ]
     write(
-        "answers_by_reader", "Answers with the reader", remarks, [], figures, COMMAND, tables=lines
-    )
+        "answers_by_reader", "Answers with the reader", remarks, [], {"threshold": limit}, COMMAND,
+        tables=lines, aside=areas,
+    )  # fmt: skip
     if given.write:
         keep(
             read_command=COMMAND,

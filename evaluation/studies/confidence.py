@@ -38,7 +38,6 @@ from evaluation.studies.extractive import (
 COMMAND = "python -m evaluation.studies.confidence --write"
 SETS = ("squad", "clapnq", "chunking", "covidqa", "whole", "mtragun", TABLES)
 FOLDS = 5
-_CURVES = ("clapnq", "chunking", TABLES)
 _COLLECTIONS: Mapping[str, tuple[str, ...]] = {
     "squad": ("squad", "squad unanswerable", FOREIGN),
     "clapnq": ("clapnq",),
@@ -97,33 +96,13 @@ def calibration_error(outcomes: Sequence[Outcome]) -> float:
         Naeini, Cooper, Hauskrecht: Obtaining well calibrated probabilities using Bayesian binning,
             AAAI 2015.
     """
-    return sum(abs(sure - right) * len(held) for held, sure, right in _bins(outcomes)) / len(
-        outcomes
-    )
-
-
-def _bins(outcomes: Sequence[Outcome]) -> list[tuple[list[Outcome], float, float]]:
-    """Return the outcomes of each bin that has some, mean confidence and share right."""
-    found = []
+    gaps = 0.0
     for at in range(BINS):
         held = [one for one in outcomes if min(int(one.confidence * BINS), BINS - 1) == at]
         if held:
             sure = float(np.mean([one.confidence for one in held]))
-            found.append((held, sure, float(np.mean([one.right for one in held]))))
-    return found
-
-
-def reliability_table(name: str, outcomes: Sequence[Outcome]) -> list[str]:
-    """Return a row per bin of confidence: how many, how sure, how often right."""
-    rows = []
-    for held, sure, _ in _bins(outcomes):
-        at = min(int(held[0].confidence * BINS), BINS - 1)
-        right = share([one.right for one in held])
-        rows.append(
-            (f"{at / BINS:.1f} to {(at + 1) / BINS:.1f}", str(len(held)), f"{sure:.2f}", right)
-        )
-    head = (f"confidence on {name}", "questions", "mean", "right, with 95 % interval")
-    return ["", *table(head, rows)]
+            gaps += abs(sure - float(np.mean([one.right for one in held]))) * len(held)
+    return gaps / len(outcomes)
 
 
 def refusals_table(found: Outcomes, answer_from: float) -> list[str]:
@@ -205,11 +184,10 @@ def main() -> None:
     )
     groups = gather(given.data, given.cache, given.questions, SETS)
     lines = [
-        f"{TOP_K} passages a question. Weights of five folds, each judged by the four others;"
-        " nothing"
-        f" is quoted under {given.answer_from}. Shares with 95 % intervals. mtragun takes no part"
-        " in"
-        " the fit."
+        f"{TOP_K} passages a question; nothing is quoted under {given.answer_from}. Each collection is"
+        f" judged by weights that were fitted without it, {TABLES} and the second table by those of"
+        " five folds, each judged by the four others; mtragun takes no part in the fit. Shares with"
+        " 95 % intervals."
     ]
     figures: dict[str, float] = {}
     for title, only in (("With vectors", False), ("By words alone", True)):
@@ -220,7 +198,7 @@ def main() -> None:
     settings = hash_of(RetrievalOptions(), given.answer_from, SHARES, ROW_SHARES)
     made = made_with(settings)
     title = "Confidence: how probably is a quote right?"
-    write("confidence", title, (), [], figures, COMMAND, tables=lines, made=made)
+    write("confidence", title, (), [], {}, COMMAND, tables=lines, aside=figures, made=made)
     if given.write:
         with_vectors, words_only = (
             fitted(groups, shipped(words_only=only)) for only in (False, True)
@@ -259,7 +237,7 @@ def _section(
     apart = {name: found for part in without.values() for name, found in part.items()}
     apart["mtragun"] = folds["mtragun"]
     errors |= _errors(apart, ", collection left out")
-    lines = ["", f"## {title}", "", *refusals_table(folds, answer_from)]
+    lines = ["", f"## {title}", "", *refusals_table({**folds, **apart}, answer_from)]
     lines += held_table(folds, answer_from)
     refused = {
         f"refused of those whose passages have the answer, {name}": float(
@@ -267,10 +245,7 @@ def _section(
         )
         for name in HELD
     }
-    for name in _CURVES:
-        lines += reliability_table(name, folds[name])
-    lines += ["", "Each collection judged by weights that were fitted without it:", ""]
-    return [*lines, *refusals_table(apart, answer_from)], errors | refused
+    return lines, errors | refused
 
 
 def _errors(found: Outcomes, how: str) -> dict[str, float]:

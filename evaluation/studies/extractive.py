@@ -31,9 +31,7 @@ from app.evaluation.collections import (
     TestQuestion,
     from_documents,
     from_folder,
-    from_path,
     json_lines,
-    strings_of,
 )
 from app.evaluation.workshop import Bench
 from app.generation.quote.candidates import Candidate, candidates, quotable
@@ -53,6 +51,13 @@ from app.models.embedding import RememberedEncoder
 from app.models.minilm import MiniLmEmbedder
 from app.retrieval.request import RetrievalOptions, SearchRequest
 from evaluation.lib.fits import least
+from evaluation.lib.layouts import (
+    from_conversations,
+    from_papers,
+    from_tables,
+    from_texts,
+    strings_of,
+)
 from evaluation.lib.reports import (
     COLLECTIONS,
     ROOT,
@@ -176,13 +181,13 @@ def clapnq(data: Path) -> Asked:
 
 def chunking(data: Path) -> Asked:
     """Return questions about three long texts."""
-    found = from_path(data / "foreign" / "chunking")
+    found = from_texts(data / "foreign" / "chunking")
     return Asked(found, tuple(Asking(one, one.answers) for one in found.questions))
 
 
 def covidqa(data: Path, most: int) -> Asked:
     """Return every second question about whole papers, each with its paper."""
-    found = from_path(data / "foreign" / "covidqa")
+    found = from_papers(data / "foreign" / "covidqa")
     asked = []
     for n, one in enumerate(found.questions[: 2 * most : 2]):
         (paper,) = found.relevance[one.id]
@@ -193,7 +198,7 @@ def covidqa(data: Path, most: int) -> Asked:
 def tables(data: Path) -> Asked:
     """Return questions about tables; a span is what one row says of them."""
     folder, asked = data / "foreign" / "fetaqa", []
-    found = from_path(folder)
+    found = from_tables(folder)
     for question, row in zip(found.questions, json_lines(folder / "tables.jsonl"), strict=True):
         wanted: dict[int, list[str]] = {}
         for at, column in row["highlighted_cell_ids"]:
@@ -206,7 +211,7 @@ def tables(data: Path) -> Asked:
 
 def conversations(data: Path) -> Asked:
     """Return conversations' last questions; corpus: all passages."""
-    found = from_path(data / "foreign" / "mtragun")
+    found = from_conversations(data / "foreign" / "mtragun")
     asked = (Asking(q, relevant=frozenset(found.relevance[q.id])) for q in found.questions)
     return Asked(found, tuple(asked))
 

@@ -27,7 +27,8 @@ from pathlib import Path
 import requests
 
 from app.client import DocuMindClient, FileToSend
-from app.evaluation.collections import Collection, TestQuestion, from_path
+from app.evaluation.collections import Collection, TestQuestion
+from evaluation.lib.layouts import from_papers
 from evaluation.lib.reports import COLLECTIONS, SEED, options, say, share, table, write
 from evaluation.lib.served import Served
 
@@ -183,7 +184,7 @@ def main() -> None:
         half=(20, "facts that the quotes hold, and as many that they miss"),
         absent=(10, "questions that their paper does not answer"),
     )
-    collection = from_path(given.data / "foreign" / "covidqa")
+    collection = from_papers(given.data / "foreign" / "covidqa")
     facts = facts_of(collection)
     model = os.environ["HOSTED_MODEL"]
     kept = Kept(given.cache / "facts" / f"{model}.jsonl")
@@ -260,9 +261,10 @@ def _report(rows: Mapping[str, Sequence[tuple[Fact, Row]]], model: str) -> None:
         "Facts of papers, with a real model",
         remarks,
         [],
-        figures,
+        {},
         COMMAND,
         tables=table(head.split("|"), lines),
+        aside=figures,
     )
 
 

@@ -566,7 +566,9 @@ def main() -> None:
         " Refused: of questions whose"
         " answer is absent, the samples' own and, for squad, questions of cranfield.",
     )
-    write("models", "Real models", remarks, [], figures, command, tables=tables, made=made)
+    write(
+        "models", "Real models", remarks, [], {}, command, tables=tables, aside=figures, made=made
+    )
 
 
 if __name__ == "__main__":

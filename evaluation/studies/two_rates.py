@@ -115,7 +115,7 @@ def area(cases: Sequence[Case], scores: Sequence[float]) -> str:
 
 
 def calibration(found: Sequence[Judged]) -> list[tuple[object, ...]]:
-    """Return rows of a reliability table: support, sentences, how many of them are true."""
+    """Return rows of support from, sentences, mean support, how many of them are true."""
     rows: list[tuple[object, ...]] = []
     for low in np.arange(0, 1, 0.1):
         inside = [
@@ -178,10 +178,10 @@ def main() -> None:
         "",
         *table(["set", "n", "the check", "share of its words that the text has"], areas),
     ]
-    if unseen:
-        head = ["support from", "sentences", "mean support", "true"]
-        lines += ["", "## Support and truth, published sets", "", *table(head, calibration(unseen))]
-    write("two_rates", "Two rates of the check", remarks, [], figures, COMMAND, tables=lines)
+    write(
+        "two_rates", "Two rates of the check", remarks, [], {}, COMMAND, tables=lines,
+        aside=figures, extra={"calibration": calibration(unseen)},
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

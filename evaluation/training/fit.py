@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -184,23 +184,6 @@ def _save(
         part,
     )
     part.replace(path)
-
-
-def read_pairs(
-    reader: Reader, tokenizer: Tokenizer, pairs: Sequence[Pair], size: int = 32
-) -> Iterator[tuple[float, list[float]]]:
-    """Yield logits of each pair, in order: answers, and the three of the claim."""
-    reader.eval()
-    order = sorted(range(len(pairs)), key=lambda at: len(pairs[at].first + pairs[at].second))
-    found: dict[int, tuple[float, list[float]]] = {}
-    with torch.inference_mode():
-        for begin in range(0, len(order), size):
-            places = order[begin : begin + size]
-            batch = batch_of(tokenizer, [pairs[at] for at in places])
-            answers, claim, _ = reader(batch.ids, batch.types, batch.mask)
-            for at, one, three in zip(places, answers.tolist(), claim.tolist(), strict=True):
-                found[at] = (one, three)
-    yield from (found[at] for at in range(len(pairs)))
 
 
 def write_json(path: Path, content: object) -> None:

@@ -34,7 +34,6 @@ LEFT_OUT = {
     "make run": "fetches packages",
     "API_PORT=8100 make run": "fetches packages",
     "make setup EXTRAS=ocr": "fetches packages",
-    "make bench-aborts": "takes minutes, and writes the report",
     "pipx install documind_server-*.whl": "fetches packages",
     "pip install openai": "fetches a package",
     "pip install langchain-openai": "fetches a package",

@@ -215,7 +215,7 @@ def test_a_report_comes_as_files_too(shop: Site) -> None:
     page = shop.client.get(f"{base}.html")
     assert page.headers["content-type"].startswith("text/html")
     assert "attachment" in page.headers["content-disposition"]
-    assert page.text.count("<svg") == 2
+    assert page.text.count("<svg") == 1
     assert "| configured |" in shop.client.get(f"{base}.md").text
     assert shop.client.get(f"{base}.csv").text.startswith("collection,arm,")
     assert shop.client.get("/api/v1/evaluations/nobody").json()["code"] == "not_found"

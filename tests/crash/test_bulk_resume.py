@@ -1,12 +1,12 @@
-"""The short form of `make bench-bulk-kill`: a few kills of the real command, and a Ctrl-C."""
+"""A bulk run survives kills of the real command, and a Ctrl-C."""
 
 import signal
 import subprocess
 import threading
 from pathlib import Path
 
-from evaluation.campaigns.bulk_kill import Command, campaign, stored
 from scripts.generate_production_corpus import SyntheticEncyclopedia, SyntheticOptions, write_xml
+from tests.crash.bulk_runs import Command, campaign, stored
 
 
 def test_killed_runs_end_with_what_an_uninterrupted_one_has(tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ def test_the_offline_ablation_and_the_dashboard_are_made_with_the_packages_of_a_
     done = run("scripts.refresh_stakeholder_views", f"--html={tmp_path}/page.html")
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "page.html").read_text()
-    assert page.count("<svg") == 4
+    assert page.count("<svg") == 2
     assert "settings" in page
 
 

@@ -1,14 +1,13 @@
-"""The charts of a report: whole, within their frame, from values that may be equal, zero or hostile."""
+"""The chart of a report: whole, within its frame, from values that may be equal, zero or hostile."""
 
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.evaluation.report import Point, Scale, quality, quality_by_time
+from app.evaluation.report import Point, chart
 
 SHARES = st.floats(0, 1)
 POINTS = st.lists(
@@ -24,26 +23,25 @@ POINTS = st.lists(
 
 
 @given(POINTS)
-def test_every_arm_is_in_both_charts_and_within_the_frame(points: list[Point]) -> None:
-    for drawn in (quality(points, "nDCG@10"), quality_by_time(points, "nDCG@10")):
-        picture = ET.fromstring(drawn)
-        width, height = float(picture.attrib["width"]), float(picture.attrib["height"])
-        dots = list(picture.iter("circle"))
-        assert [dot.findtext("title", "").rpartition(":")[0].split(":")[0] for dot in dots] == [
-            point.arm for point in points
-        ]
-        assert all(
-            0 <= float(dot.attrib["cx"]) <= width and 0 <= float(dot.attrib["cy"]) <= height
-            for dot in dots
-        )
-        texts = [text.text for text in picture.iter("text")]
-        assert all(point.arm in texts for point in points)
-        assert "nDCG@10" in texts
+def test_every_arm_is_in_the_chart_and_within_the_frame(points: list[Point]) -> None:
+    picture = ET.fromstring(chart(points, "nDCG@10"))
+    width, height = float(picture.attrib["width"]), float(picture.attrib["height"])
+    dots = list(picture.iter("circle"))
+    assert [dot.findtext("title", "").rpartition(":")[0] for dot in dots] == [
+        point.arm for point in points
+    ]
+    assert all(
+        0 <= float(dot.attrib["cx"]) <= width and 0 <= float(dot.attrib["cy"]) <= height
+        for dot in dots
+    )
+    texts = [text.text or "" for text in picture.iter("text")]
+    assert all(point.arm in texts and f"{point.p50_ms:.1f} ms" in texts for point in points)
+    assert any("nDCG@10" in text for text in texts)
 
 
-def test_a_scale_by_hand() -> None:
-    assert [Scale(0.0, 1.0, 100)(value) for value in (0.0, 0.25, 1.0)] == [0.0, 25.0, 100.0]
-    assert Scale(1.0, 100.0, 200, log=True)(10.0) == pytest.approx(100.0)
-    assert Scale(1.0, 16.0, 1, log=True).ticks() == pytest.approx([1, 2, 4, 8, 16])
-    assert Scale(0.5, 0.5, 100)(0.5) == 50.0
-    assert Scale(0.5, 0.5, 100).ticks() == [0.5]
+def test_a_chart_by_hand() -> None:
+    points = [Point("a", 0.25, 0.0, 0.5, 1.0), Point("b", 0.5, 0.5, 1.0, 2.0)]
+    drawn = ET.fromstring(chart(points, "nDCG@10"))
+    assert [float(dot.attrib["cx"]) for dot in drawn.iter("circle")] == [115.0, 230.0]
+    alike = ET.fromstring(chart([Point("a", 0.5, 0.5, 0.5, 1.0)], "nDCG@10"))
+    assert [float(dot.attrib["cx"]) for dot in alike.iter("circle")] == [230.0]

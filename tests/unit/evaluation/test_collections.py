@@ -159,105 +159,16 @@ def test_documents_with_questions_are_a_collection(tmp_path: Path) -> None:
             from_path(tmp_path)
 
 
-def _lines(path: Path, *rows: object) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-
-
-def _published(folder: Path) -> None:
-    """Write a small collection of each layout below a folder."""
-    _lines(
-        folder / "texts" / "questions.jsonl",
-        {"question": "Who built it?", "corpus": "mill", "references": [{"content": "Ada Pell"}]},
-        {"question": "When is low tide?", "corpus": "tide", "references": [{"content": "Noon."}]},
-    )
-    for name in ("mill", "tide", "README"):
-        (folder / "texts" / f"{name}.md").write_text(f"# The {name}\n\nAda Pell. Noon.\n")
-    _lines(folder / "papers" / "documents.jsonl", {"_id": "c0", "text": "Copper is red."})
-    _lines(
-        folder / "papers" / "questions.jsonl",
-        {"doc": "c0", "question": "How does it look?", "answers": [{"text": "red"}, {"text": "."}]},
-    )
-    grid = [["Year", "Role"], ["2015", "Sanjana"], ["2016", "Pernia"]]
-    _lines(
-        folder / "tables" / "tables.jsonl",
-        {
-            "feta_id": "7",
-            "table_page_title": "Sharma",
-            "table_section_title": "Television",
-            "table_array": grid,
-            "question": "Who was she in 2016?",
-        },
-    )
-    _lines(
-        folder / "contexts" / "contexts.jsonl",
-        {
-            "table": {"uid": "t", "table": grid},
-            "paragraphs": [{"text": "She left in 2017."}],
-            "questions": [
-                {"uid": "a", "question": "When did she leave?", "answer": ["in 2017"]},
-                {"uid": "b", "question": "After how many years?", "answer": 2},
-            ],
-        },
-    )
-    talk = [("user", "Who built the mill?"), ("agent", "Ada Pell."), ("user", "And when?")]
-    said = [{"speaker": speaker, "text": text} for speaker, text in talk]
-    held = [{"document_id": "m", "text": "The mill is of 1802."}]
-    _lines(
-        folder / "talks" / "tasks.jsonl",
-        {"task_id": "1", "contexts": held, "input": said, "answerability": ["ANSWERABLE"]},
-        {"task_id": "2", "contexts": [], "input": said[:1], "answerability": ["UNANSWERABLE"]},
-    )
-
-
-def test_layouts_of_published_collections(tmp_path: Path) -> None:
-    _published(tmp_path)
-    found = {one.name: from_path(one) for one in collections_below(tmp_path)[0]}
-    asked = {
-        name: [(q.id, q.text, q.line, q.answers, dict(one.relevance[q.id])) for q in one.questions]
-        for name, one in found.items()
-    }
-    assert asked == {
-        "texts": [
-            ("1", "Who built it?", 1, ("Ada Pell",), {"mill": 1}),
-            ("2", "When is low tide?", 2, ("Noon.",), {"tide": 1}),
-        ],
-        "papers": [("1", "How does it look?", 1, ("red",), {"c0": 1})],
-        "tables": [("7", "Who was she in 2016?", 1, (), {"7": 1})],
-        "contexts": [
-            ("a", "When did she leave?", 1, ("in 2017",), {"t": 1}),
-            ("b", "After how many years?", 2, (), {"t": 1}),
-        ],
-        "talks": [("1", "And when?", 1, (), {"m": 1}), ("2", "Who built the mill?", 2, (), {})],
-    }
-    assert [one.id for one in found["talks"].judged().questions] == ["1"]
-    assert [one.id for one in found["texts"].passages] == ["mill", "tide"]
-    table = "Year | Role\nYear: 2015 | Role: Sanjana\nYear: 2016 | Role: Pernia"
-    assert found["tables"].passages[0].document == f"Sharma\n\nTelevision\n\n{table}"
-    assert found["contexts"].passages[0].document == f"{table}\n\nShe left in 2017."
-
-
-def test_a_published_collection_that_is_damaged_is_named(tmp_path: Path) -> None:
-    _published(tmp_path)
-    (tmp_path / "texts" / "tide.md").unlink()
-    with pytest.raises(InvalidInput, match="asks about 'tide', which is no text of it"):
-        from_path(tmp_path / "texts")
-    _lines(tmp_path / "talks" / "tasks.jsonl", {"task_id": "1", "contexts": [{"text": "?"}]})
-    with pytest.raises(InvalidInput, match=r"'talks' is not as its layout says.*'document_id'"):
-        from_path(tmp_path / "talks")
-
-
 def test_the_outermost_folders_that_are_no_collection_are_known(tmp_path: Path) -> None:
-    _published(tmp_path / "deep")
-    for name in ("scans/inner/a.pdf", "scans/b.pdf", "deep/texts/licences/MIT", "deep/notes.txt"):
+    (tmp_path / "deep").mkdir()
+    _write(tmp_path / "deep" / "beir")
+    (tmp_path / "deep" / "whole").mkdir()
+    (tmp_path / "deep" / "whole" / "questions.json").write_text("[]")
+    for name in ("scans/inner/a.pdf", "scans/b.pdf", "deep/whole/licences/MIT", "deep/notes.txt"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("no collection")
-    (tmp_path / "answers").mkdir()
-    for name in ("README.md", "questions.jsonl"):  # an answer set beside its README
-        (tmp_path / "answers" / name).write_text("{}")
     found, others = collections_below(tmp_path)
-    names = ["contexts", "papers", "tables", "talks", "texts"]
-    assert found == [tmp_path / "deep" / name for name in names]
-    assert others == [tmp_path / "answers", tmp_path / "scans"]
+    assert found == [tmp_path / "deep" / name for name in ("beir", "whole")]
+    assert others == [tmp_path / "scans"]
     with pytest.raises(InvalidInput, match=r"no collection in 'scans'; expected .*corpus\.jsonl"):
         from_path(tmp_path / "scans")

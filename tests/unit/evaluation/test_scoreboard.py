@@ -16,7 +16,6 @@ from evaluation.benchmarks.scoreboard import (
     Result,
     Texts,
     areas,
-    elsewhere,
     page_of,
     quality_table,
     rows_of,
@@ -146,4 +145,3 @@ def test_the_page_has_the_figures_of_the_newest_reports() -> None:
     assert "\n".join(page_of(record)) in page, (
         "run: python -m evaluation.benchmarks.scoreboard --render"
     )
-    assert elsewhere()[-1] in page

@@ -13,7 +13,7 @@ from app.retrieval.request import RetrievalOptions
 from evaluation import documents
 from evaluation.benchmarks import ocr
 from evaluation.lib import corpus, growth, reports
-from evaluation.studies import summary, whole
+from evaluation.studies import whole
 
 
 def _collection() -> Collection:
@@ -82,29 +82,6 @@ def test_figures_are_written_with_their_origin(
     assert "| auc | 0.5 |" in text
     assert "| p50 | 1.25 ms | <= 1 | no |" in text
     assert "git 0123456789ab" in text
-
-
-def test_a_missed_limit_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reports, "REPORTS", tmp_path)
-    step = {"vectors": 1e6, "dense recall@10": 0.98}
-    (tmp_path / "ann.json").write_text(json.dumps({"steps": [step]}))
-    assert summary.main() == 0
-    (tmp_path / "ann.json").write_text(json.dumps({"steps": [step | {"dense recall@10": 0.9}]}))
-    assert summary.main() == 1
-    text = (tmp_path / "retrieval.md").read_text("utf-8")
-    assert "| 0.9000 | at least 0.97 | **no** |" in text
-    assert "Not run yet: fusion" in text
-
-
-def test_rows_of_answered_studies_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reports, "REPORTS", tmp_path)
-    row = {"what": "near-copies", "value": "0.100", "limit": "at most 0.2", "kept": True}
-    (tmp_path / "poison.json").write_text(json.dumps({"figures": {}}))
-    (tmp_path / "retrieval.json").write_text(json.dumps({"rows": {"poison": [row]}}))
-    assert summary.main() == 0
-    assert json.loads((tmp_path / "retrieval.json").read_text())["rows"] == {"poison": [row]}
-    line = "| near-copies | 0.100 | at most 0.2 | yes | [poison](poison.md) |"
-    assert line in (tmp_path / "retrieval.md").read_text("utf-8")
 
 
 def test_writers_make_the_pages_that_are_there() -> None:
