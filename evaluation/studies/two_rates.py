@@ -162,6 +162,11 @@ def main() -> None:
         if name in LEFT_OUT:
             unseen += found
         say(f"{name}: {row[0]}")
+    for of in ("true", "false"):
+        names = [f"{name}: {of} called supported" for name in LEFT_OUT]
+        if figures.keys() >= set(names):  # DATA has them
+            mean = np.mean([figures[name] for name in names])
+            figures[f"mean of published sets: {of} called supported"] = float(mean)
     remarks = [
         f"`supported` from {SUPPORTED_FROM}, `contradicted` from"
         f" {CONTRADICTED_FROM}; chosen on the"
