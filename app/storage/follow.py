@@ -33,12 +33,20 @@ class Follower:
         self._of = library, mark
         self._apply = apply
         self._flush = flush
-        self._dense = mark != REFILL_OF_WORDS
+        self._dense = not mark.startswith(REFILL_OF_WORDS)
 
     @property
     def applied(self) -> int:
         """Return the last change that the index has; 0 when it holds nothing that counts."""
         return self._log.mark(*self._of)
+
+    @property
+    def kept(self) -> bool:
+        """Return whether changes are still kept under the mark.
+
+        A process that seemed to be dead finds that another one removed it.
+        """
+        return bool(self._log.kept_for(*self._of))
 
     def start_at(self, seq: int) -> None:
         """Follow from this change on, which the index holds."""

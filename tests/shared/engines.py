@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from app.shared.qdrant import SearchEngine
@@ -53,10 +53,11 @@ class DoubleProcess:
         command = [sys.executable, "-m", "tests.fakes.qdrant_double", str(self._folder)]
         self._process = subprocess.Popen([*command, str(self.port)], cwd=ROOT)
         deadline = time.monotonic() + START_S
-        while SearchEngine(self.url).away():
-            assert self._process.poll() is None, "the double ended"
-            assert time.monotonic() < deadline, "the double does not answer"
-            time.sleep(0.05)
+        with closing(SearchEngine(self.url)) as engine:
+            while engine.away():
+                assert self._process.poll() is None, "the double ended"
+                assert time.monotonic() < deadline, "the double does not answer"
+                time.sleep(0.05)
 
     @property
     def pid(self) -> int:

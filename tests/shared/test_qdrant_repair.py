@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -38,8 +39,9 @@ def options(tmp_path: Path, postgres_server: PostgresServer, double: QdrantDoubl
 
 
 @pytest.fixture
-def engine(double: QdrantDouble) -> SearchEngine:
-    return SearchEngine(double.url)
+def engine(double: QdrantDouble) -> Iterator[SearchEngine]:
+    with closing(SearchEngine(double.url)) as made:
+        yield made
 
 
 def write(store: IndexStore, name: str, chunks: int) -> list[int]:
@@ -130,7 +132,7 @@ def test_what_lacks_much_is_filled_beside_and_serves_until_it_is_exchanged(
     double.asked.clear()
     with opened(options) as store:
         assert engine.ids(WORDS) == engine.ids(vectors_of(engine)) == set(ids)
-        assert not store.projector.log.has_mark(PAPERS, REFILL_OF_WORDS)
+        assert not store.projector.log.kept_for(PAPERS, REFILL_OF_WORDS)
     switches = [at for at, (_, path) in enumerate(double.asked) if path == "collections/aliases"]
     for name, at in zip(names, switches, strict=True):
         assert engine._serving(name) != before[name]

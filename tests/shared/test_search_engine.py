@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from urllib.error import HTTPError
@@ -18,7 +19,7 @@ import numpy as np
 import pytest
 
 from app.client import FileToSend
-from app.core.errors import IndexDamaged, InvalidInput, SearchAway
+from app.core.errors import IndexDamaged, InvalidInput, SearchAway, passes_by_itself
 from app.core.types import Library
 from app.shared.qdrant import QdrantStore, SearchEngine
 from app.storage.files.durable import Steps
@@ -74,7 +75,8 @@ def test_vectors_go_to_the_engine_and_are_found_there(
         assert store.vectors.search(PAPERS, row, 1)[0].chunk_id == ids[7]
         assert store.missing() == ()
     assert not (tmp_path / "data" / "chroma").exists()
-    (name,) = QdrantStore(SearchEngine(engine_process.url), Steps(), ef_search=400).collections()
+    with closing(SearchEngine(engine_process.url)) as engine:
+        (name,) = QdrantStore(engine, Steps(), ef_search=400).collections()
     assert name.startswith("papers__")
 
 
@@ -144,7 +146,8 @@ def test_an_engine_that_lost_its_data_is_filled_again(
     options = options_for(tmp_path / "data", engine_process.url)
     with IndexStore(options, vector_store="foreground") as store:
         write(store, "first", 20, seed=1)
-    QdrantStore(SearchEngine(engine_process.url), Steps(), ef_search=400).set_aside()
+    with closing(SearchEngine(engine_process.url)) as engine:
+        QdrantStore(engine, Steps(), ef_search=400).set_aside()
     with IndexStore(options, vector_store="foreground") as store:
         row = unit_rows(20, seed=1)[4]
         assert store.vectors.search(PAPERS, row, 1)[0].score == pytest.approx(0, abs=1e-4)
@@ -200,6 +203,7 @@ def test_no_acknowledged_vector_is_lost_by_kills(
     assert refused == 3
     assert len(acknowledged) >= 120
     assert set(acknowledged) <= store.ids("papers__1")
+    store.close()
 
 
 def test_a_node_that_is_away_is_passed_over(tmp_path: Path) -> None:
@@ -217,9 +221,9 @@ def two_nodes(tmp_path: Path) -> Iterator[list[QdrantDouble]]:
     """Yield two nodes that hold the same two vectors."""
     with QdrantDouble(tmp_path / "one") as one, QdrantDouble(tmp_path / "two") as two:
         for node in (one, two):
-            QdrantStore(SearchEngine(node.url), Steps(), ef_search=400).upsert(
-                "papers__1", [1, 2], unit_rows(2), stamped()
-            )
+            with closing(SearchEngine(node.url)) as engine:
+                store = QdrantStore(engine, Steps(), ef_search=400)
+                store.upsert("papers__1", [1, 2], unit_rows(2), stamped())
             node.asked.clear()
         yield [one, two]
         for node in (one, two):
@@ -491,9 +495,14 @@ def test_a_row_of_another_dimension_is_damage_and_not_absence(tmp_path: Path) ->
 def test_a_wrong_key_is_told_at_the_start(tmp_path: Path) -> None:
     with (
         QdrantDouble(tmp_path / "engine", api_key="word") as double,
-        pytest.raises(InvalidInput, match=r"SEARCH_URL.*401"),
+        closing(SearchEngine(double.url)) as engine,
     ):
-        SearchEngine(double.url).check()
+        with pytest.raises(InvalidInput, match=r"SEARCH_URL.*401") as caught:
+            engine.check()
+        assert not passes_by_itself(caught.value)  # no start waits for it
+    with pytest.raises(InvalidInput, match="start the engine") as caught:
+        engine.check()
+    assert passes_by_itself(caught.value)
 
 
 @pytest.mark.parametrize("url", ["qdrant", "ftp://host:6333", "http://", ","])

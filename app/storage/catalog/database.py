@@ -33,6 +33,18 @@ class Cursor(Protocol):
         """Run a statement; rows are read from the result."""
 
 
+class Lock(Protocol):
+    """A re-entrant lock."""
+
+    def acquire(self, blocking: bool = ..., /) -> bool:
+        """Return whether it is held now; it is, where it is waited for."""
+        ...
+
+    def release(self) -> None: ...
+    def __enter__(self) -> object: ...
+    def __exit__(self, *_: object) -> None: ...
+
+
 def id_list(ids: Sequence[int]) -> str:
     """Return ids as JSON: one bound value for any number."""
     return "[" + ",".join(map(str, ids)) + "]"
@@ -86,7 +98,7 @@ class Database(ABC):
         """
         return self._commits
 
-    def lock_of(self, name: str) -> AbstractContextManager[object]:  # noqa: ARG002  # the same
+    def lock_of(self, name: str) -> Lock:  # noqa: ARG002  # the same
         """Return a re-entrant lock that all processes of this catalog know by `name`."""
         return threading.RLock()
 
@@ -243,7 +255,7 @@ class Database(ABC):
 
 
 @contextmanager
-def held(lock: threading.RLock, *, wait: bool) -> Iterator[None]:
+def held(lock: Lock, *, wait: bool) -> Iterator[None]:
     """Hold a lock for the block.
 
     Raises:

@@ -345,6 +345,8 @@ class DenseLibrary:
         if not staged.whole:
             return
         try:
+            if not staged.follower.kept:
+                raise IndexDamaged("another process took the re-embedding for dead")
             staged.follower.catch_up()
             staged.follower.flush(staged.follower.applied, at_once=True)
         except IndexDamaged:
