@@ -47,14 +47,7 @@ from app.core.errors import (
 )
 from app.core.trace import Calls
 from app.storage.catalog.database import Cursor, Database
-from app.storage.catalog.schema import (
-    BUILD_SHIFT,
-    changes,
-    meta,
-    meta_value,
-    metadata,
-    watermarks,
-)
+from app.storage.catalog.schema import BUILD_SHIFT, changes, meta, meta_value, metadata, watermarks
 from app.storage.catalog.statements import ORDERS, RowValues, SqlDialect
 from app.storage.files.durable import Steps
 

@@ -369,7 +369,8 @@ class SearchEngine:
         """
         serving = self._serving(name)
         for left in self._made():
-            if left != serving and (left == filled or (not filled and left.startswith(name + COPY))):
+            unwanted = left == filled if filled else left.startswith(name + COPY)
+            if unwanted and left != serving:
                 self.drop(left)
 
     def promote(self, name: str, filled: str, *, empty: bool) -> bool:

@@ -12,7 +12,7 @@ from secrets import token_hex
 from typing import cast
 
 from app.core.cancel import Periodic
-from app.core.errors import IndexDamaged, StorageError
+from app.core.errors import StorageError
 from app.core.types import Library
 from app.shared.changes import CLAIM_S, SharedChangeLog
 from app.storage.catalog.changes import REFILL_OF_WORDS, BuildState, Change, Claim
@@ -167,10 +167,7 @@ class SharedLexicalWriter(LexicalWriter):
                 self._replace(dict.fromkeys(docs, ()), filled)
                 done += len(docs)
                 self.rebuilding = BuildState("rebuilding", done, total_docs)
-            if not meanwhile.kept:
-                raise IndexDamaged(
-                    f"another process took the fill of words of {self._library.value} for dead"
-                )
+            meanwhile.check_kept()
             meanwhile.catch_up()
             self._shared.promote()
             # What others sent meanwhile may have gone to the index before.

@@ -107,7 +107,7 @@ class PostgresServer:
 
     def dump(self, schema: str) -> bytes:
         """Return what pg_dump writes of a schema."""
-        command = [self._bin / "pg_dump", "--schema", schema, self.url()]
+        command = [str(self._bin / "pg_dump"), "--schema", schema, self.url()]
         return subprocess.run(command, capture_output=True, check=True).stdout
 
     def restore(self, schema: str, dump: bytes) -> None:
@@ -117,7 +117,7 @@ class PostgresServer:
             " WHERE application_name = 'documind'"
         )
         self.run(f"DROP SCHEMA {schema} CASCADE")
-        command = [self._bin / "psql", self.url(), "-qAt", "-v", "ON_ERROR_STOP=1"]
+        command = [str(self._bin / "psql"), self.url(), "-qAt", "-v", "ON_ERROR_STOP=1"]
         subprocess.run(command, input=dump, stdout=subprocess.DEVNULL, check=True)
 
     def _answers(self) -> bool:

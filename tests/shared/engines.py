@@ -18,6 +18,13 @@ from tests.fakes.qdrant_double import QdrantDouble
 ROOT = Path(__file__).resolve().parents[2]
 START_S = 60.0
 
+IMPATIENT = (
+    sys.executable, "-c",
+    "import app.settings; app.settings.START_PATIENCE_S = 1.0; from app.cli.main import main; main()",
+    "serve",
+)  # fmt: skip
+"""`python -m app serve` that waits for an engine for a second at its start."""
+
 ENGINES = ["double", *(["real"] if os.environ.get("SEARCH_TEST_URL") else [])]
 """A real engine loses every collection whose name begins with `documind_`."""
 

@@ -185,6 +185,9 @@ def test_lost_collections_are_noticed_and_filled_again_while_serving(
         assert store.vectors.search(PAPERS, row, 1)[0].chunk_id == ids[9]
         for name in engine.collections():
             engine.drop(name)
+        store.lexical.search(PAPERS, "walruses", N)
+        if not len(engine.ids(WORDS)):  # from the moment that the loss is known
+            assert "words or vectors of papers are rebuilding 0 of 1" in store.degraded()
         later = write(store, "orca", 3)  # which makes a collection of its words alone
         assert store.projector.words[PAPERS].lacking or len(engine.ids(WORDS)) == N + 3
         assert store.vectors.search(PAPERS, row, 1)[0].chunk_id == ids[9]

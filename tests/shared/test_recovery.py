@@ -118,7 +118,9 @@ def test_a_fill_that_is_cut_off_leaves_nothing_for_good(
         assert mark.startswith(f"keeps {REFILL if kind == 'vectors' else REFILL_OF_WORDS} ")
         allow_deletions(postgres_server, schema)
         # What nobody could remove: the engine was away too.
-        engine.create(f"{vectors_of(engine) if kind == 'vectors' else WORDS}@left", sparse=["words"])
+        engine.create(
+            f"{vectors_of(engine) if kind == 'vectors' else WORDS}@left", sparse=["words"]
+        )
         steps.at_step = step
         with suppress(DatabaseAway):
             store.projector.survey()

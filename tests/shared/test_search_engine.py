@@ -29,7 +29,7 @@ from app.storage.store import IndexStore
 from evaluation.lib.served import Served
 from tests.fakes.postgres_server import PostgresServer
 from tests.fakes.qdrant_double import QdrantDouble
-from tests.shared.engines import ROOT, DoubleProcess
+from tests.shared.engines import IMPATIENT, ROOT, DoubleProcess
 from tests.unit.storage.drafts import FINGERPRINT, make_draft, stamped, unit_rows
 
 PAPERS = Library.PAPERS
@@ -524,7 +524,7 @@ def test_a_server_without_its_engine_or_database_ends_with_2(
         "API_PORT": closed_address().rpartition(":")[2], "OLLAMA_BASE_URL": "http://127.0.0.1:9",
     }  # fmt: skip
     ended = subprocess.run(
-        [sys.executable, "-m", "app", "serve"],
+        IMPATIENT,
         cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=110, check=False,
     )  # fmt: skip
     assert ended.returncode == 2, ended.stderr

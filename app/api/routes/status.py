@@ -328,9 +328,7 @@ async def ready(edge: AtEdge, response: Response) -> Ready:
         return Ready(status="failed", missing=list(startup.missing), detail=startup.failure)
     if startup.missing:
         response.status_code = 503
-        return Ready(
-            status="starting", missing=list(startup.missing), detail=startup.waiting
-        )
+        return Ready(status="starting", missing=list(startup.missing), detail=startup.waiting)
     # Not by the pool of the routes: a probe does not wait behind questions.
     if missing := await to_thread.run_sync(startup.services().store.missing, limiter=_LOOKS):
         response.status_code = 503

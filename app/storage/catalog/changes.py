@@ -40,7 +40,7 @@ _PENDING = {
 }
 _APPLIED = delete(changes).where(
     changes.c.library == bindparam("of"),
-    changes.c.seq <= bindparam("lexical"),
+    or_(changes.c.seq <= bindparam("lexical"), changes.c.kind == "vectors"),
     or_(
         changes.c.seq <= bindparam("dense"),
         and_(changes.c.kind == "write", changes.c.ids.is_(None)),

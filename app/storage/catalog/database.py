@@ -13,6 +13,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
+from types import TracebackType
 from typing import Any, Generic, Protocol, TypeVar
 
 from sqlalchemy import Connection, Engine, Executable, Row, inspect, text
@@ -42,7 +43,13 @@ class Lock(Protocol):
 
     def release(self) -> None: ...
     def __enter__(self) -> object: ...
-    def __exit__(self, *_: object) -> None: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None: ...
 
 
 def id_list(ids: Sequence[int]) -> str:

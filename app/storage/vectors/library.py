@@ -345,8 +345,7 @@ class DenseLibrary:
         if not staged.whole:
             return
         try:
-            if not staged.follower.kept:
-                raise IndexDamaged("another process took the re-embedding for dead")
+            staged.follower.check_kept()
             staged.follower.catch_up()
             staged.follower.flush(staged.follower.applied, at_once=True)
         except IndexDamaged:

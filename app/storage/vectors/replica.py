@@ -206,8 +206,7 @@ class Replica:
             self.store.flush(filled, at_once=True)
             if shared:
                 with self.lock:
-                    if not filling.kept:
-                        raise IndexDamaged(f"another process took the fill of {name} for dead")
+                    filling.check_kept()
                     filling.catch_up()
                     shared.promote(name, filled)
             return filling.applied
