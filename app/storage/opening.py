@@ -254,7 +254,6 @@ def engine_states(options: IndexOptions) -> Iterator[EngineState]:
         asked.append(("Qdrant", "SEARCH_URL", partial(_ask_node, url, options.search_api_key)))
     if options.search_url:
         asked.append(("copies in Qdrant", "SEARCH_REPLICAS", partial(_ask_cluster, options)))
-        asked.append(("balance of Qdrant", "SEARCH_SHARDS", partial(_ask_balance, options)))
     if options.shared:
         asked.append(("state of Qdrant", "epoch", partial(_ask_epochs, options)))
     if url := options.originals_url:
@@ -270,11 +269,7 @@ def engine_states(options: IndexOptions) -> Iterator[EngineState]:
             yield EngineState(name, setting, exc.message, answers=False)
 
 
-_NEEDED = {
-    "SEARCH_REPLICAS": {"SEARCH_URL"},
-    "SEARCH_SHARDS": {"SEARCH_URL"},
-    "epoch": {"SEARCH_URL", "DATABASE_URL"},
-}
+_NEEDED = {"SEARCH_REPLICAS": {"SEARCH_URL"}, "epoch": {"SEARCH_URL", "DATABASE_URL"}}
 """What has to answer before something else can be asked."""
 
 
@@ -296,7 +291,8 @@ def _ask_cluster(options: IndexOptions) -> str:
     """Return what the copies of every collection permit.
 
     Raises:
-        InvalidInput: The cluster has other copies or fewer shards than the settings ask for.
+        InvalidInput: The cluster has other copies or fewer shards than the settings ask for, or a
+            node has at least two copies more than another.
     """
     replicas = options.search_replicas
     with _asked(options) as engine:
@@ -314,24 +310,12 @@ def _ask_cluster(options: IndexOptions) -> str:
                 f"{one.collection} has {one.shards} shards for {peers} nodes, new collections have"
                 f" {one.wanted_shards}"
             )
-    may = {1: "no node may be away"}.get(replicas, f"any {replicas - 1} may be away")
-    nodes = f"{peers} {'node' if peers == 1 else 'nodes'}"
-    return f"SEARCH_REPLICAS={replicas} in a cluster of {nodes}: {may}"
-
-
-def _ask_balance(options: IndexOptions) -> str:
-    """Return how evenly the nodes of the engine share the copies of every collection.
-
-    Raises:
-        InvalidInput: A node has at least two copies more than another.
-    """
-    with _asked(options) as engine:
-        kept = engine.copies()
-    for one in kept:
         if max(one.of_nodes.values()) - min(one.of_nodes.values()) > 1:
             said = ", ".join(f"{node}: {held}" for node, held in sorted(one.of_nodes.items()))
             raise InvalidInput(f"{one.collection} is unbalanced; copies of shards by node: {said}")
-    return "every node has as many copies of shards as the others, or one more"
+    may = {1: "no node may be away"}.get(replicas, f"any {replicas - 1} may be away")
+    nodes = f"{peers} {'node' if peers == 1 else 'nodes'}"
+    return f"SEARCH_REPLICAS={replicas} in a cluster of {nodes}: {may}"
 
 
 def _ask_epochs(options: IndexOptions) -> str:

@@ -267,7 +267,7 @@ def test_a_database_that_is_restored_under_a_server_is_noticed_by_its_look(
 def test_an_engine_that_is_restored_is_compared_too(
     options: IndexOptions, engine: SearchEngine
 ) -> None:
-    """A snapshot of the engine is older than the catalog; its counts say nothing."""
+    """Disks of the engine are put back to what they were; counts say nothing."""
     with opened(options) as store:
         kept = write(store, "seal", N)
     old = {name: engine.epoch(name) for name in (WORDS, vectors_of(engine))}

@@ -453,6 +453,25 @@ def test_doctor_compares_the_cluster_with_the_settings(tmp_path: Path) -> None:
         assert state() == (False, "SEARCH_REPLICAS=4, and the cluster has 3 nodes")
 
 
+def test_doctor_names_nodes_that_have_fewer_copies_than_others(tmp_path: Path) -> None:
+    """A node joined, or was away when a collection was made; a rebuild spreads it."""
+    with QdrantDouble(tmp_path / "engine", peers=3) as double:
+        options = replace(options_for(tmp_path / "data", double.url), search_replicas=2)
+
+        def state() -> tuple[bool, str]:
+            (found,) = [one for one in engine_states(options) if one.setting == "SEARCH_REPLICAS"]
+            return found.answers, found.detail
+
+        with IndexStore(options, vector_store="foreground") as store:
+            write(store, "first", 2, seed=1)
+            assert state()[0]
+            double.held.peers = 4
+            assert not state()[0]
+            assert "unbalanced; copies of shards by node: 1: 4, 2: 4, 3: 4, 4: 0" in state()[1]
+            store.rebuild()
+            assert state()[0]
+
+
 def test_an_index_of_payload_that_is_missing_is_made_at_the_start(tmp_path: Path) -> None:
     """A kill between a collection and its indexes leaves it without them: facets are refused."""
     with QdrantDouble(tmp_path / "engine") as double:
