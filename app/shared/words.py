@@ -214,9 +214,8 @@ class SharedLexicalWriter(LexicalWriter):
         say nothing.
         """
         self.sweep()
-        held_epoch = self._shared.epoch
-        epoch = epoch_of(self._loader.database)
-        restored = held_epoch is not None and not epoch.knows(held_epoch)
+        noted = self._shared.epoch  # before the catalog's is read
+        restored = noted is not None and not epoch_of(self._loader.database).knows(noted)
         self._shared.lacking |= restored
         for agreed in (False, True):  # the copy that answered first may be behind
             since = self._log.mark(self._library, "lexical")
@@ -235,7 +234,7 @@ class SharedLexicalWriter(LexicalWriter):
             self._shared.lacking = True
             self.rebuild(wanted.documents)
         if restored:
-            self._shared.set_epoch(epoch.now)
+            self._shared.set_epoch(epoch_of(self._loader.database).now)
         self._shared.lacking = False
 
     def _unsure(self, since: int) -> int:

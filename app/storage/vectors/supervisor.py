@@ -154,9 +154,12 @@ class StoreSupervisor:
         """Look after what several processes share, if it is time; return whether there is work."""
         if not self._shared or time.monotonic() < self._surveyed_s + LOOK_EVERY_S:
             return False
-        found = self._survey()
         self._surveyed_s = time.monotonic()
-        return found
+        try:
+            return self._survey()
+        except StorageError as exc:  # what serves is looked after all the same
+            log.warning("what other processes left is looked for later: %s", exc.message)
+            return False
 
     def _left_behind(self) -> bool:
         """Apply words that were left behind; return whether vectors may be left too."""
