@@ -185,9 +185,6 @@ def test_lost_collections_are_noticed_and_filled_again_while_serving(
         assert store.vectors.search(PAPERS, row, 1)[0].chunk_id == ids[9]
         for name in engine.collections():
             engine.drop(name)
-        store.lexical.search(PAPERS, "walruses", N)
-        if not len(engine.ids(WORDS)):  # from the moment that the loss is known
-            assert "words or vectors of papers are rebuilding 0 of 1" in store.degraded()
         later = write(store, "orca", 3)  # which makes a collection of its words alone
         assert store.projector.words[PAPERS].lacking or len(engine.ids(WORDS)) == N + 3
         assert store.vectors.search(PAPERS, row, 1)[0].chunk_id == ids[9]
@@ -195,6 +192,20 @@ def test_lost_collections_are_noticed_and_filled_again_while_serving(
         wait_until(lambda: engine.ids(vectors_of(engine)) == {*ids, *later})
         wait_until(lambda: not store.projector.words[PAPERS].lacking)
         assert store.vectors.search(PAPERS, row, 1)[0].chunk_id == ids[9]
+
+
+def test_a_server_is_degraded_from_the_moment_that_a_loss_of_words_is_known(
+    options: IndexOptions, engine: SearchEngine
+) -> None:
+    with opened(options) as store:
+        ids = write(store, "seal", 4)
+        assert store.degraded() == ()
+        engine.drop(WORDS)
+        assert store.lexical.search(PAPERS, "walruses", N) == []
+        assert store.degraded() == ("words or vectors of papers are rebuilding 0 of 1",)
+        store.projector.look(PAPERS)
+        wait_until(lambda: store.degraded() == ())
+        assert {hit.chunk_id for hit in store.lexical.search(PAPERS, "walruses", N)} == set(ids)
 
 
 def test_an_empty_library_has_lost_nothing(options: IndexOptions) -> None:
