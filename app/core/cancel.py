@@ -109,16 +109,17 @@ def patiently(
     patience_s: float,
     look_s: float = 1.0,
 ) -> T:
-    """Return what `work` does; try again for so long while it fails with what may pass by itself.
+    """Return what `work` does; try again, from its first failure on, while that may pass by itself.
 
     Raises:
         Exception: What it fails with, at the end, at once where it does not pass, or when stopped.
     """
-    until_s = time.monotonic() + patience_s
+    until_s: float | None = None
     while True:
         try:
             return work()
         except Exception as error:
+            until_s = until_s or time.monotonic() + patience_s
             if time.monotonic() >= until_s or not passing(error) or stopped.wait(look_s):
                 raise
 
