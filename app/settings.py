@@ -47,6 +47,10 @@ from app.storage.options import STORE_BYTES, IndexOptions
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
+START_PATIENCE_S = 60.0
+"""How long a start waits for database, engine and object store: those that start with it, on one
+machine or in one chart, take some tens of seconds. What lasts longer is a wrong setting."""
+
 # The defaults of settings that a room's options have too.
 _INDEX = IndexOptions(Path(), Path())
 _INGEST, _RETRIEVAL, _GENERATION = IngestOptions(), RetrievalOptions(), GenerationOptions()
@@ -494,6 +498,11 @@ class Settings(BaseSettings):
     @property
     def is_shared(self) -> bool:
         return bool(self.database_url and self.search_url)
+
+    @property
+    def start_patience_s(self) -> float:
+        """Return how long a start waits for what the settings name and does not answer, seconds."""
+        return START_PATIENCE_S if self.is_shared else 0.0
 
     @property
     def chroma_dir(self) -> Path:

@@ -183,7 +183,9 @@ def create_app(
     """
     settings = settings or Settings()
     check_start(settings)
-    startup = Startup(partial(build or open_services, settings), on_failure, on_ready)
+    startup = Startup(
+        partial(build or open_services, settings), on_failure, on_ready, settings.start_patience_s
+    )
     check = KeyCheck(
         lambda: startup.services().store.keys, key=settings.api_key, local_key=local_key
     )

@@ -179,6 +179,10 @@ class _State:
         ):
             rows = [(label, figures.get(name, 0)) for name, label in labels.items()]
             yield _gauge(metric, text, ("library", "projection"), rows)
+        lengths = self._services.store.projector.log.lengths()
+        rows = [((library,), length) for library, length in lengths.items()]
+        text = "Changes that the log keeps for projections and fills, at most 10,000"
+        yield _gauge("change_log", text, ("library",), rows)
 
     def _engines(self) -> Iterator[Metric]:
         for name, field, text in (

@@ -182,6 +182,7 @@ CURES = {
     "SEARCH_URL": "start Qdrant, or correct SEARCH_URL and SEARCH_API_KEY",
     "SEARCH_REPLICAS": "start the nodes that are away and wait a minute; if it stays, run:"
     " documind rebuild, which makes collections as the settings say while servers go on",
+    "epoch": "start a server, or wait a minute where servers run: ids are compared and put right",
     "ORIGINALS_URL": "start the object store, make its bucket, or correct ORIGINALS_URL,"
     " AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
 }

@@ -8,15 +8,17 @@ import signal
 import socket
 import sys
 import threading
-from contextlib import nullcontext, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.markup import escape
 
 from app.cli.connection import base_url, connect
 from app.cli.output import HostOption, PortOption, complain, err, late, make_app, open_page, say
 from app.client import DocuMindClient
-from app.core.errors import Conflict, DocuMindError, InvalidInput
+from app.core.cancel import patiently
+from app.core.errors import Conflict, DocuMindError, InvalidInput, passes_by_itself
 from app.settings import Settings, check_start, check_work, lanes_of, unknown_names
 from app.storage.files.lock import DirectoryLock
 
@@ -184,7 +186,20 @@ def _run(settings: Settings, lock: DirectoryLock) -> None:
             "[yellow]warning:[/] ORIGINALS_URL is empty: files that other servers accept are read"
             " from DATA_DIR/originals, which must then be one directory for all"
         )
-    with late("bootstrap").build_services(settings, lock):
+    bootstrap = late("bootstrap")
+
+    def passes(error: Exception) -> bool:
+        if found := passes_by_itself(error):
+            err.print(f"[yellow]waiting:[/] {escape(str(error))}")
+        return found
+
+    with ExitStack() as opened:
+        patiently(
+            lambda: opened.enter_context(bootstrap.build_services(settings, lock)),
+            passes,
+            stopping,
+            settings.start_patience_s,
+        )
         say(f"DocuMind works: {', '.join(settings.job_lanes)}  (Ctrl-C ends it)")
         alive = settings.data_dir / ALIVE_NAME
         while not stopping.is_set():

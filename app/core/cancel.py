@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextvars
 import os
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
@@ -99,6 +100,28 @@ class Periodic:
 
 S = TypeVar("S")
 T = TypeVar("T")
+
+
+def patiently(
+    work: Callable[[], T],
+    passing: Callable[[Exception], bool],
+    stopped: threading.Event,
+    patience_s: float,
+    look_s: float = 1.0,
+) -> T:
+    """Return what `work` does; try again, from its first failure on, while that may pass by itself.
+
+    Raises:
+        Exception: What it fails with, at the end, at once where it does not pass, or when stopped.
+    """
+    until_s: float | None = None
+    while True:
+        try:
+            return work()
+        except Exception as error:
+            until_s = until_s or time.monotonic() + patience_s
+            if time.monotonic() >= until_s or not passing(error) or stopped.wait(look_s):
+                raise
 
 
 def in_order(

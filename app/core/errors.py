@@ -323,6 +323,12 @@ def refusal(error: BaseException) -> DocuMindError | None:
     return None
 
 
+def passes_by_itself(error: BaseException) -> bool:
+    """Return whether a start may succeed in a moment: what a setting names does not answer yet."""
+    away = (DatabaseAway, SearchAway, OriginalsAway)
+    return isinstance(error, away) or isinstance(error.__cause__, away)
+
+
 def made_in_data(directory: Path) -> Path:
     """Return a folder of the data directory, made if it is not there yet.
 

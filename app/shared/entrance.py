@@ -16,6 +16,7 @@ from app.shared.qdrant_words import FIELDS, WORDS, QdrantWords
 from app.shared.words import SharedLexicalWriter
 from app.storage.catalog.changes import ChangeLog
 from app.storage.catalog.database import Database
+from app.storage.catalog.epochs import KEY
 from app.storage.files.durable import Steps
 from app.storage.files.originals import Originals
 from app.storage.opening import Engine
@@ -71,6 +72,11 @@ def vectors(opened: Engine, steps: Steps, *, ef_search: int) -> VectorStore:
 def database_said(url: str) -> str:
     """Return a database's address and version; InvalidInput where it does not answer."""
     return postgres.ask(url)
+
+
+def epoch_said(url: str) -> str:
+    """Return the epoch that a database has, empty without one (app.storage.catalog.epochs)."""
+    return postgres.ask_meta(url, KEY)
 
 
 def store_said(url: str) -> str:

@@ -25,6 +25,7 @@ from sqlalchemy import (
     create_engine,
     event,
     func,
+    inspect,
     make_url,
     select,
     text,
@@ -46,7 +47,7 @@ from app.core.errors import (
 )
 from app.core.trace import Calls
 from app.storage.catalog.database import Cursor, Database
-from app.storage.catalog.schema import BUILD_SHIFT, changes, metadata, watermarks
+from app.storage.catalog.schema import BUILD_SHIFT, changes, meta, meta_value, metadata, watermarks
 from app.storage.catalog.statements import ORDERS, RowValues, SqlDialect
 from app.storage.files.durable import Steps
 
@@ -161,6 +162,7 @@ ends its session. Others say every beat that they live, in seconds."""
 
 _PATIENCE = text(f"SET lock_timeout = '{WAIT_S}s'")
 _TAKE = text("SELECT pg_advisory_lock(hashtext(:name), hashtext(current_schema()))")
+_TRY = text("SELECT pg_try_advisory_lock(hashtext(:name), hashtext(current_schema()))")
 _GIVE = text("SELECT pg_advisory_unlock(hashtext(:name), hashtext(current_schema()))")
 
 
@@ -191,21 +193,33 @@ class ProcessLock:
                 driver.execute("SELECT 1")
 
     def __enter__(self) -> None:
-        """Wait for the lock.
+        """Wait for the lock; DatabaseAway as `acquire`."""
+        self.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+    def acquire(self, blocking: bool = True, /) -> bool:
+        """Return whether the lock is held now; without `blocking` another one may have it.
 
         Raises:
             DatabaseAway: The database does not answer, or another process keeps the lock.
         """
-        self._threads.acquire()
+        if not self._threads.acquire(blocking):
+            return False
         try:
             if self._depth == 0:
-                self._connection = self._take()
-            self._depth += 1
+                self._connection = self._take(wait=blocking)
+            if self._connection is not None:
+                self._depth += 1
+                return True
         except BaseException:
             self._threads.release()
             raise
+        self._threads.release()
+        return False
 
-    def __exit__(self, *_: object) -> None:
+    def release(self) -> None:
         self._depth -= 1
         try:
             if self._depth == 0:
@@ -213,12 +227,16 @@ class ProcessLock:
         finally:
             self._threads.release()
 
-    def _take(self) -> Connection:
+    def _take(self, *, wait: bool) -> Connection | None:
         with self._translated():
             connection = self._engine.connect()
             try:
                 connection.execute(_PATIENCE)
-                connection.execute(_TAKE, self._name)
+                if not wait and not connection.execute(_TRY, self._name).scalar():
+                    connection.close()
+                    return None
+                if wait:
+                    connection.execute(_TAKE, self._name)
                 self._driver = _lease(connection, LEASE_S)
                 connection.commit()
             except BaseException:
@@ -660,6 +678,25 @@ def ask(url: str) -> str:
     finally:
         engine.dispose()
     return f"{shown(address)}, PostgreSQL {version}"
+
+
+def ask_meta(url: str, key: str) -> str:
+    """Return a value of the table `meta`, empty without one; nothing is created or locked.
+
+    Raises:
+        InvalidInput: The database does not answer.
+    """
+    address = parsed(url)
+    engine = open_engine(address, 1, 0)
+    try:
+        with engine.connect() as connection:
+            if not inspect(connection).has_table(meta.name):
+                return ""
+            return meta_value(connection, key) or ""
+    except DBAPIError as exc:
+        raise InvalidInput(f"DATABASE_URL: {error_of(shown(address), exc.orig)}") from exc
+    finally:
+        engine.dispose()
 
 
 def error_of(name: str, cause: BaseException | None) -> DocuMindError:

@@ -68,7 +68,10 @@ PREFIX = "documind_"
 """How the names of our collections begin, so that those of others in the engine are left alone."""
 
 COPY = "@"
-"""Stands between a name and the number of a collection that was filled in the place of another."""
+"""Stands between a name and what tells a collection that was filled in its place from others."""
+
+EPOCH = "documind_epoch"
+"""What the metadata of a collection name its epoch (Qdrant 1.16 and newer keep them)."""
 
 FEWEST_SHARDS = 6
 """Shards of a collection at least, so that three nodes share it evenly, and six later."""
@@ -91,6 +94,10 @@ class _Exists(IndexDamaged):
 
 class _Passed(Exception):
     """A node has no answer now; another one is asked."""
+
+    def __init__(self, message: str, *, refuses_key: bool = False) -> None:
+        super().__init__(message)
+        self.refuses_key = refuses_key
 
 
 def connect(url: str, api_key: str, timeout_s: int) -> QdrantClient:
@@ -164,13 +171,13 @@ class SearchEngine:
             IndexDamaged: The engine refuses the request.
         """
         with self.calls.timed():
-            problem = ""
+            problem = _Passed("it has no node")
             for node in self._order() * rounds:
                 try:
                     return self._answer(node, ask, timeout_s)
                 except _Passed as exc:
-                    problem = str(exc)
-        raise _away(problem)
+                    problem = exc
+        raise _away(str(problem)) from problem
 
     def read(
         self,
@@ -234,7 +241,7 @@ class SearchEngine:
         Raises:
             _Passed: The node does not answer, or not now; the message names it.
         """
-        url = self.urls[node]
+        url, key = self.urls[node], False
         try:
             return ask(self._client(url, timeout_s))
         except ResponseHandlingException as exc:
@@ -244,9 +251,9 @@ class SearchEngine:
             self.calls.failed(exc)
             problem = f"{without_credentials(url)} answers 429: {exc}"
         except UnexpectedResponse as exc:
-            problem = self._refused(url, exc)
+            problem, key = self._refused(url, exc), exc.status_code in {401, 403}
         self._shun(node)
-        raise _Passed(problem)
+        raise _Passed(problem, refuses_key=key)
 
     def _refused(self, url: str, response: UnexpectedResponse) -> str:
         """Return why a node may answer another time, or raise what it said."""
@@ -282,12 +289,16 @@ class SearchEngine:
         """Ask the engine for its collections.
 
         Raises:
-            InvalidInput: No node answers, or it refuses the key; the message names the address.
+            InvalidInput: No node answers, which causes it, or it refuses the key; the message names
+                the address.
         """
         try:
             self.collections()
         except (SearchAway, IndexDamaged) as exc:
-            raise InvalidInput(f"SEARCH_URL: {exc.message}; start the engine first") from exc
+            said = f"SEARCH_URL: {exc.message}; start the engine first"
+            if isinstance(exc.__cause__, _Passed) and exc.__cause__.refuses_key:
+                raise InvalidInput(said) from None  # that does not pass by itself
+            raise InvalidInput(said) from exc
 
     def version(self) -> str:
         """Return the release that answers, with the key accepted.
@@ -345,24 +356,41 @@ class SearchEngine:
         return str(of.get(PREFIX + name, name))
 
     def shadow_collection(self, name: str) -> str:
-        """Return the name of a collection to fill in the place of one that serves.
+        """Return a name that no fill had, for a collection in the place of one that serves.
 
-        There is none of this name; what an earlier fill left is removed.
+        What a process still sends that seemed to be dead goes to no other.
+        """
+        return f"{name}{COPY}{secrets.token_hex(4)}"
+
+    def drop_unserved(self, name: str, filled: str = "") -> None:
+        """Remove every collection that was filled in the place of one and does not serve.
+
+        Or only `filled`.
         """
         serving = self._serving(name)
         for left in self._made():
-            if left != serving and left.startswith(name + COPY):
+            unwanted = left == filled if filled else left.startswith(name + COPY)
+            if unwanted and left != serving:
                 self.drop(left)
-        return f"{name}{COPY}{1 + int(serving.partition(COPY)[2] or 0)}"
 
-    def promote(self, name: str, filled: str) -> bool:
+    def promote(self, name: str, filled: str, *, empty: bool) -> bool:
         """Let a name mean the collection that was filled; remove the one that it meant before.
 
+        Args:
+            name: Which serves.
+            filled: The other one.
+            empty: Whether nothing was put into it, so that it may not be there.
+
         Returns:
-            Whether there is a collection: one that nothing was put into was not made.
+            Whether there is a collection.
+
+        Raises:
+            IndexDamaged: Another process removed what was filled.
         """
         serving = self._serving(name)
         if filled not in self._made():
+            if not empty:
+                raise IndexDamaged(f"{filled} was removed while it was filled")
             self.drop(name)
             return False
         if serving == name:  # an alias cannot have the name of a collection
@@ -436,8 +464,17 @@ class SearchEngine:
 
     def peers(self) -> int:
         """Return how many nodes the cluster has."""
+        return len(self._nodes()) or 1
+
+    def _nodes(self) -> list[int]:
+        """Return the ids of the nodes of the cluster; none of one that is alone."""
         status = self.call(lambda client: client.cluster_status(), PROBE_S)
-        return len(status.peers) if isinstance(status, models.ClusterStatusOneOf1) else 1
+        clustered = isinstance(status, models.ClusterStatusOneOf1)
+        return [int(peer) for peer in status.peers] if clustered else []
+
+    def epochs(self) -> dict[str, str]:
+        """Return the epoch of each collection that is asked for; empty: not noted."""
+        return {name: self.epoch(name) or "" for name in self.collections()}
 
     def shards_for(self, peers: int) -> int:
         """Return the shards of a new collection: they cannot be split when nodes join later."""
@@ -449,7 +486,8 @@ class SearchEngine:
         Raises:
             SearchAway: No node answers.
         """
-        found, wanted = [], (self._replicas, self.shards_for(self.peers()))
+        nodes = self._nodes()
+        found, wanted = [], (self._replicas, self.shards_for(len(nodes) or 1))
         for name in self._made(PROBE_S):
             with suppress(NoCollection):
                 info = self.call(methodcaller("collection_cluster_info", PREFIX + name), PROBE_S)
@@ -457,7 +495,11 @@ class SearchEngine:
                 active = Counter({one.shard_id: 0 for one in copies})
                 active.update(one.shard_id for one in copies if one.state == ReplicaState.ACTIVE)
                 dead = sum(one.state == ReplicaState.DEAD for one in copies)
-                found.append(Copies(name, info.shard_count, min(active.values()), dead, *wanted))
+                held = Counter(dict.fromkeys(nodes or [info.peer_id], 0))
+                held.update([info.peer_id] * len(info.local_shards))
+                held.update(one.peer_id for one in info.remote_shards)
+                fewest = min(active.values())
+                found.append(Copies(name, info.shard_count, fewest, dead, *wanted, held))
         return found
 
     def adopt(self, fields: Mapping[str, Mapping[str, models.PayloadSchemaType]]) -> None:
@@ -479,6 +521,20 @@ class SearchEngine:
                     for field in schemas.keys() - made.payload_schema.keys():
                         if name.startswith(room):
                             self._index(name, field, schemas[field])
+
+    def epoch(self, name: str) -> str | None:
+        """Return what `set_epoch` noted, empty: nothing; None for an unknown collection."""
+        try:
+            made = self.call(methodcaller("get_collection", PREFIX + name), PROBE_S)
+        except NoCollection:
+            return None
+        return str((made.config.metadata or {}).get(EPOCH, ""))
+
+    def set_epoch(self, name: str, epoch: str) -> None:
+        """Note of which state of the catalog a collection is; an unknown one is fine."""
+        of = PREFIX + self._serving(name)
+        with suppress(NoCollection):
+            self.call(methodcaller("update_collection", of, metadata={EPOCH: epoch}), PROBE_S)
 
     def _index(self, name: str, field: str, schema: models.PayloadSchemaType) -> None:
         self.call(
@@ -582,12 +638,20 @@ class SearchEngine:
         chosen: models.Filter | None = None,
         *,
         exact: bool = True,
+        agreed: bool = False,
         timeout_s: int = SEARCH_S,
     ) -> int:
-        """Return how many points there are; an exact count reads every id."""
+        """Return how many points there are; an exact count reads every id.
+
+        With `agreed` as most copies of a shard say: a single one may be behind.
+        """
+        asked = models.CountRequest(filter=chosen, exact=exact)
+        by = models.ReadConsistencyType.MAJORITY if agreed else None
 
         def ask(client: QdrantClient) -> int:
-            return int(client.count(PREFIX + name, chosen, exact, timeout=timeout_s).count)
+            count = client.http.points_api.count_points
+            found = count(PREFIX + name, by, timeout_s, asked).result
+            return found.count if found else 0
 
         return self._found(0, ask, timeout_s)
 
@@ -722,6 +786,9 @@ class QdrantStore(SharedStore):
     def count(self, collection: str) -> int:
         return self._engine.count(ROOM + collection, timeout_s=WORK_S)
 
+    def count_agreed(self, collection: str) -> int:
+        return self._engine.count(ROOM + collection, agreed=True, timeout_s=WORK_S)
+
     def collections(self) -> list[str]:
         found = self._engine.collections()
         return [name.removeprefix(ROOM) for name in found if name.startswith(ROOM)]
@@ -729,14 +796,27 @@ class QdrantStore(SharedStore):
     def ids_after(self, collection: str, after: int, most: int) -> list[int]:
         return self._engine.ids_after(ROOM + collection, after, most)
 
+    def epoch(self, collection: str) -> str | None:
+        return self._engine.epoch(ROOM + collection)
+
+    def set_epoch(self, collection: str, epoch: str) -> None:
+        with self._steps.at("qdrant.epoch"):
+            self._engine.set_epoch(ROOM + collection, epoch)
+
     def shadow_collection(self, collection: str) -> str:
         return self._engine.shadow_collection(ROOM + collection).removeprefix(ROOM)
 
+    def drop_unserved(self, collection: str, filled: str = "") -> None:
+        with self._steps.at("qdrant.drop_unserved"):
+            self._engine.drop_unserved(ROOM + collection, filled and ROOM + filled)
+
     def promote(self, collection: str, filled: str) -> None:
-        self._seen -= {collection, filled}
+        empty = filled not in self._seen
         with self._steps.at("qdrant.switch"):
-            if self._engine.promote(ROOM + collection, ROOM + filled):
-                self._seen.add(collection)
+            made = self._engine.promote(ROOM + collection, ROOM + filled, empty=empty)
+        self._seen -= {collection, filled}
+        if made:
+            self._seen.add(collection)
 
     def drop(self, collection: str) -> None:
         self._seen.discard(collection)

@@ -26,7 +26,7 @@ from app.storage.catalog.rows import LexicalDocument, author_key
 from app.storage.catalog.schema import pieces
 from app.storage.files.durable import Steps
 from app.storage.options import IndexOptions
-from app.storage.words.port import NO_SECTION, SharedWords
+from app.storage.words.port import NO_SECTION, SharedWords, WordIndex
 
 log = logging.getLogger(__name__)
 
@@ -279,13 +279,13 @@ class QdrantWords(SharedWords):
 
         Nothing is sent yet.
         """
-        self._name = name or f"{WORDS}_{library.value}"
+        self.name = name or f"{WORDS}_{library.value}"
         self._engine = engine
         self._steps = steps
         self._like_this = partial(QdrantWords, library, engine, options, steps)
-        self._filled = ""
-        """The collection that is filled next to this one."""
-        self._seen = self.lacking = False
+        self._filled: QdrantWords | None = None
+        """What is filled next to this one."""
+        self.seen = self.lacking = False
         """Whether the collection was there: if it is gone, it was lost."""
         boosts = {BODY: 1.0, TITLE: options.title_boost, SECTION: options.section_boost}
         self._boosts = {field: boost for field, boost in boosts.items() if boost > 0}
@@ -304,7 +304,11 @@ class QdrantWords(SharedWords):
 
     @property
     def count(self) -> int:
-        return self._engine.count(self._name, timeout_s=WORK_S)
+        return self._engine.count(self.name, timeout_s=WORK_S)
+
+    @property
+    def count_agreed(self) -> int:
+        return self._engine.count(self.name, agreed=True, timeout_s=WORK_S)
 
     def search(self, text: str, k: int, filters: Filters | None) -> list[Scored]:
         query = self._query(text)
@@ -331,11 +335,11 @@ class QdrantWords(SharedWords):
     ) -> list[tuple[int, float]]:
         """Return hits; none where the collection is not there, and note that it was lost."""
         try:
-            found = self._engine.search(self._name, WORDS, query, n, chosen=chosen)
+            found = self._engine.search(self.name, WORDS, query, n, chosen=chosen)
         except NoCollection:
-            self.lacking |= self._seen
+            self.lacking |= self.seen
             return []
-        self._seen = True
+        self.seen = True
         return found
 
     def _by(
@@ -345,7 +349,7 @@ class QdrantWords(SharedWords):
         chosen, limit = conditions(filters), OVERFETCH * k
         while True:
             found = self._found(query, limit, chosen=chosen)
-            names = self._engine.payload(self._name, [chunk_id for chunk_id, _ in found], "authors")
+            names = self._engine.payload(self.name, [chunk_id for chunk_id, _ in found], "authors")
             kept = [hit for hit in found if any(author in name for name in names.get(hit[0], []))]
             if len(kept) > k or len(found) < limit or limit >= MOST_CANDIDATES:
                 return kept
@@ -384,7 +388,7 @@ class QdrantWords(SharedWords):
         for token in () if terms.whole else dict.fromkeys(tokens):
             if token not in terms.bodies:  # rarer than those that are listed
                 chosen = holds(BODY, [token])
-                terms.bodies[token] = self._engine.count(self._name, chosen, exact=False)
+                terms.bodies[token] = self._engine.count(self.name, chosen, exact=False)
         return total, {token: min(total, terms.bodies.get(token, 0)) for token in tokens}
 
     @property
@@ -398,7 +402,7 @@ class QdrantWords(SharedWords):
         with self._lock:
             until_s, counted = self._languages
             if time.monotonic() >= until_s:
-                counted = self._engine.facet(self._name, LANGUAGE, len(LANGUAGES))
+                counted = self._engine.facet(self.name, LANGUAGE, len(LANGUAGES))
                 self._languages = time.monotonic() + FRESH_S, counted
         return counted
 
@@ -417,7 +421,7 @@ class QdrantWords(SharedWords):
 
     def _terms_now(self, chunks: int) -> Terms:
         bodies, titles = (
-            self._engine.facet(self._name, field, MOST_KNOWN_TERMS) for field in (BODY, TITLE)
+            self._engine.facet(self.name, field, MOST_KNOWN_TERMS) for field in (BODY, TITLE)
         )
         return Terms(bodies, titles, chunks)
 
@@ -428,7 +432,7 @@ class QdrantWords(SharedWords):
             with self._lock:
                 self._terms = terms
         except StorageError as exc:
-            log.warning("the terms of %s could not be counted: %s", self._name, exc.message)
+            log.warning("the terms of %s could not be counted: %s", self.name, exc.message)
         finally:
             self._counting = False
 
@@ -452,10 +456,10 @@ class QdrantWords(SharedWords):
         held = [
             condition for field in (BODY, TITLE) for condition in held_in(field, sorted(tokens))
         ]
-        return self._engine.first_ids(self._name, models.Filter(should=held), k)
+        return self._engine.first_ids(self.name, models.Filter(should=held), k)
 
     def ids(self) -> list[int]:
-        return sorted(self._engine.ids(self._name))
+        return sorted(self._engine.ids(self.name))
 
     def finds(self, chunk_id: int, text: str) -> bool:
         """Return whether a chunk's own words find it; True without words.
@@ -495,7 +499,7 @@ class QdrantWords(SharedWords):
                 self._send()
             if gone := sorted(self._removed - self._written):
                 with self._steps.at("qdrant_words.delete"):
-                    self._engine.delete(self._name, gone)
+                    self._engine.delete(self.name, gone)
         finally:
             self.rollback()
 
@@ -507,12 +511,12 @@ class QdrantWords(SharedWords):
 
     def _put(self, points: Sequence[models.PointStruct]) -> None:
         try:
-            self._engine.upsert(self._name, points)
+            self._engine.upsert(self.name, points)
         except NoCollection:
-            self.lacking |= self._seen
-            self._engine.create(self._name, sparse=[WORDS], fields=FIELDS)
-            self._engine.upsert(self._name, points)
-        self._seen = True
+            self.lacking |= self.seen
+            self._engine.create(self.name, sparse=[WORDS], fields=FIELDS)
+            self._engine.upsert(self.name, points)
+        self.seen = True
 
     def rollback(self) -> None:
         """Forget what is queued; what was sent is replaced by the replay of the changes."""
@@ -523,28 +527,43 @@ class QdrantWords(SharedWords):
                 self._terms = None
 
     def ids_after(self, after: int, most: int) -> list[int]:
-        return self._engine.ids_after(self._name, after, most)
+        return self._engine.ids_after(self.name, after, most)
 
     def delete_chunks(self, chunk_ids: Sequence[int]) -> None:
         with self._steps.at("qdrant_words.delete_chunks"):
-            self._engine.delete(self._name, chunk_ids)
+            self._engine.delete(self.name, chunk_ids)
+
+    @property
+    def epoch(self) -> str | None:
+        return self._engine.epoch(self.name)
+
+    def set_epoch(self, epoch: str) -> None:
+        with self._steps.at("qdrant_words.epoch"):
+            self._engine.set_epoch(self.name, epoch)
 
     def shadow(self) -> QdrantWords:
-        self._filled = self._engine.shadow_collection(self._name)
-        return self._like_this(self._filled)
+        self._filled = self._like_this(self._engine.shadow_collection(self.name))
+        return self._filled
+
+    def drop_unserved(self, filled: WordIndex | None = None) -> None:
+        only = filled.name if isinstance(filled, QdrantWords) else ""
+        with self._steps.at("qdrant_words.drop_unserved"):
+            self._engine.drop_unserved(self.name, only)
 
     def promote(self) -> None:
+        assert self._filled is not None  # noqa: S101  # `shadow` came before
+        filled, self._filled = self._filled, None
         with self._steps.at("qdrant_words.switch"):
-            self._seen = self._engine.promote(self._name, self._filled)
+            self.seen = self._engine.promote(self.name, filled.name, empty=not filled.seen)
         self.lacking = False
         self.rollback()
 
     def delete_all(self) -> None:
         self.rollback()
-        self._seen = self.lacking = False
+        self.seen = self.lacking = False
         self._terms = None
         with self._steps.at("qdrant_words.drop"):
-            self._engine.drop(self._name)
+            self._engine.drop(self.name)
 
     def close(self) -> None:
         self.rollback()

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, takewhile
+from secrets import token_hex
 from typing import cast
 
 from app.core.cancel import Periodic
@@ -16,6 +17,7 @@ from app.core.types import Library
 from app.shared.changes import CLAIM_S, SharedChangeLog
 from app.storage.catalog.changes import REFILL_OF_WORDS, BuildState, Change, Claim
 from app.storage.catalog.documents import count
+from app.storage.catalog.epochs import epoch_of
 from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.schema import pieces
 from app.storage.follow import Follower
@@ -149,13 +151,15 @@ class SharedLexicalWriter(LexicalWriter):
 
     def rebuild(self, total_docs: int) -> None:
         """Fill an index next to the one that serves, and exchange them."""
+        self.sweep()
         self.rebuilding = BuildState("rebuilding", 0, total_docs)
         filled = self._shared.shadow()
 
         def replay(changes: Sequence[Change]) -> None:
             self._replace(gone_by(changes), filled)
 
-        meanwhile = Follower(self._log, self._library, REFILL_OF_WORDS, replay)
+        mark = f"{REFILL_OF_WORDS} {token_hex(4)}"
+        meanwhile = Follower(self._log, self._library, mark, replay)
         meanwhile.start_at(self._log.last())
         try:
             done = 0
@@ -163,6 +167,7 @@ class SharedLexicalWriter(LexicalWriter):
                 self._replace(dict.fromkeys(docs, ()), filled)
                 done += len(docs)
                 self.rebuilding = BuildState("rebuilding", done, total_docs)
+            meanwhile.check_kept()
             meanwhile.catch_up()
             self._shared.promote()
             # What others sent meanwhile may have gone to the index before.
@@ -171,21 +176,55 @@ class SharedLexicalWriter(LexicalWriter):
             self.catch_up()
         finally:
             filled.close()
-            meanwhile.end()
             self.rebuilding = None
+            with suppress(StorageError):  # `sweep` removes what cannot be removed now
+                self._shared.drop_unserved(filled)
+                meanwhile.end()
+
+    @property
+    def epoch(self) -> str | None:
+        """Return of which state of the catalog the index is; None where there is none yet."""
+        return self._shared.epoch
+
+    def set_epoch(self, epoch: str) -> None:
+        """Note of which state of the catalog the index is."""
+        self._shared.set_epoch(epoch)
+
+    def suspect(self) -> None:
+        """Let the index be compared, since it is of another state of the catalog."""
+        self._shared.lacking = True
+
+    def sweep(self) -> bool:
+        """Remove what fills left that were cut off; return whether there was anything.
+
+        Hold the lock of the library's words, so that no fill is under way.
+        """
+        if not (left := self._log.kept_for(self._library, REFILL_OF_WORDS)):
+            return False
+        log.warning("%s was cut off: what it left is removed", ", ".join(left))
+        self._shared.drop_unserved()
+        for mark in left:
+            self._log.unmark(self._library, mark)
+        return True
 
     def compare(self, *, old: bool) -> None:
         """Put few chunks right that differ from the catalog's; for more fill another index.
 
-        What is being brought may be counted or not.
+        What is being brought may be counted or not. Where one of both was restored, equal numbers
+        say nothing.
         """
-        self._log.unmark(self._library, REFILL_OF_WORDS)  # of a process that was killed in a refill
-        since = self._log.mark(self._library, "lexical")
-        held, wanted = self._shared.count, count(self._loader.database, self._library)
-        unsure = 0 if self._shared.lacking else self._unsure(since)
-        if not old and abs(held - wanted.chunks) <= unsure:
-            self._shared.lacking = False
-            return
+        self.sweep()
+        noted = self._shared.epoch  # before the catalog's is read
+        restored = noted is not None and not epoch_of(self._loader.database).knows(noted)
+        self._shared.lacking |= restored
+        for agreed in (False, True):  # the copy that answered first may be behind
+            since = self._log.mark(self._library, "lexical")
+            held = self._shared.count_agreed if agreed else self._shared.count
+            wanted = count(self._loader.database, self._library)
+            unsure = 0 if self._shared.lacking else self._unsure(since)
+            if not old and not restored and abs(held - wanted.chunks) <= unsure:
+                self._shared.lacking = False
+                return
         few = abs(held - wanted.chunks) <= MENDED_SHARE * wanted.chunks
         if few and not old:
             mended = self._mend()
@@ -194,6 +233,8 @@ class SharedLexicalWriter(LexicalWriter):
             log.error("%s: making it again", self._differing(held, wanted))
             self._shared.lacking = True
             self.rebuild(wanted.documents)
+        if restored:
+            self._shared.set_epoch(epoch_of(self._loader.database).now)
         self._shared.lacking = False
 
     def _unsure(self, since: int) -> int:

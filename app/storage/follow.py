@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from app.core.errors import IndexDamaged
 from app.core.types import Library
 from app.storage.catalog.changes import REFILL_OF_WORDS, Change, ChangeLog
 
@@ -33,12 +34,21 @@ class Follower:
         self._of = library, mark
         self._apply = apply
         self._flush = flush
-        self._dense = mark != REFILL_OF_WORDS
+        self._dense = not mark.startswith(REFILL_OF_WORDS)
 
     @property
     def applied(self) -> int:
         """Return the last change that the index has; 0 when it holds nothing that counts."""
         return self._log.mark(*self._of)
+
+    def check_kept(self) -> None:
+        """See that changes are still kept under the mark, which is no projection's.
+
+        Raises:
+            IndexDamaged: Another process took this one for dead and removed it.
+        """
+        if not self._log.kept_for(*self._of):
+            raise IndexDamaged(f"the {self._of[1]} was taken for dead by another process")
 
     def start_at(self, seq: int) -> None:
         """Follow from this change on, which the index holds."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,6 +19,7 @@ from app.core.ids import without_credentials
 from app.core.types import Library, StoreKind
 from app.storage.catalog.changes import ChangeLog
 from app.storage.catalog.database import Database
+from app.storage.catalog.epochs import epoch_in
 from app.storage.catalog.sqlite import SqliteDatabase
 from app.storage.files.durable import Steps, delete_tree
 from app.storage.files.originals import Originals, names_in
@@ -45,6 +47,8 @@ class Copies:
     """SEARCH_REPLICAS."""
     wanted_shards: int
     """SEARCH_SHARDS, or what stands for 0 with the nodes that there are."""
+    of_nodes: Mapping[int, int]
+    """How many copies of shards each node of the cluster has, also those that have none."""
 
 
 class Engine(Protocol):
@@ -64,6 +68,10 @@ class Engine(Protocol):
         """Return how many nodes the cluster has."""
         ...
 
+    def epochs(self) -> Mapping[str, str]:
+        """Return of which state of the catalog each collection is; empty: not noted."""
+        ...
+
     def close(self) -> None: ...
 
 
@@ -81,6 +89,7 @@ class SharedMode(Protocol):
     def writer_of_words(self) -> type[LexicalWriter]: ...
     def vectors(self, opened: Engine, steps: Steps, *, ef_search: int) -> VectorStore: ...
     def database_said(self, url: str) -> str: ...
+    def epoch_said(self, url: str) -> str: ...
     def store_said(self, url: str) -> str: ...
     def node_said(self, url: str, api_key: str) -> str: ...
 
@@ -245,17 +254,23 @@ def engine_states(options: IndexOptions) -> Iterator[EngineState]:
         asked.append(("Qdrant", "SEARCH_URL", partial(_ask_node, url, options.search_api_key)))
     if options.search_url:
         asked.append(("copies in Qdrant", "SEARCH_REPLICAS", partial(_ask_cluster, options)))
+    if options.shared:
+        asked.append(("state of Qdrant", "epoch", partial(_ask_epochs, options)))
     if url := options.originals_url:
         asked.append(("object store", "ORIGINALS_URL", partial(_ask_store, url)))
     answering: set[str] = set()
     for name, setting, ask in asked:
-        if setting == "SEARCH_REPLICAS" and "SEARCH_URL" not in answering:
-            continue  # that no node answers is said
+        if not _NEEDED.get(setting, frozenset()) <= answering:
+            continue  # that it does not answer is said
         try:
             yield EngineState(name, setting, ask(), answers=True)
             answering.add(setting)
         except DocuMindError as exc:
             yield EngineState(name, setting, exc.message, answers=False)
+
+
+_NEEDED = {"SEARCH_REPLICAS": {"SEARCH_URL"}, "epoch": {"SEARCH_URL", "DATABASE_URL"}}
+"""What has to answer before something else can be asked."""
 
 
 def _ask_database(url: str) -> str:
@@ -276,14 +291,12 @@ def _ask_cluster(options: IndexOptions) -> str:
     """Return what the copies of every collection permit.
 
     Raises:
-        InvalidInput: The cluster has other copies or fewer shards than the settings ask for.
+        InvalidInput: The cluster has other copies or fewer shards than the settings ask for, or a
+            node has at least two copies more than another.
     """
     replicas = options.search_replicas
-    engine = _shared("SEARCH_URL").engine(options)
-    try:
+    with _asked(options) as engine:
         kept, peers = engine.copies(), engine.peers()
-    finally:
-        engine.close()
     if replicas > peers:
         raise InvalidInput(f"SEARCH_REPLICAS={replicas}, and the cluster has {peers} nodes")
     for one in kept:
@@ -297,6 +310,35 @@ def _ask_cluster(options: IndexOptions) -> str:
                 f"{one.collection} has {one.shards} shards for {peers} nodes, new collections have"
                 f" {one.wanted_shards}"
             )
+        if max(one.of_nodes.values()) - min(one.of_nodes.values()) > 1:
+            said = ", ".join(f"{node}: {held}" for node, held in sorted(one.of_nodes.items()))
+            raise InvalidInput(f"{one.collection} is unbalanced; copies of shards by node: {said}")
     may = {1: "no node may be away"}.get(replicas, f"any {replicas - 1} may be away")
     nodes = f"{peers} {'node' if peers == 1 else 'nodes'}"
     return f"SEARCH_REPLICAS={replicas} in a cluster of {nodes}: {may}"
+
+
+def _ask_epochs(options: IndexOptions) -> str:
+    """Return that every collection was written for this state of the catalog.
+
+    Raises:
+        InvalidInput: One was not: the catalog was restored, or the engine.
+    """
+    with _asked(options) as engine:
+        noted = engine.epochs()  # before the catalog's is read
+    known = epoch_in(_shared("DATABASE_URL").epoch_said(options.database_url))
+    if strange := [name for name, epoch in noted.items() if not known.knows(epoch)]:
+        raise InvalidInput(
+            f"{', '.join(strange)}: written for another state of the catalog, as after a restore"
+        )
+    return "every collection was written for this state of the catalog"
+
+
+@contextmanager
+def _asked(options: IndexOptions) -> Iterator[Engine]:
+    """Yield an engine to be asked something."""
+    engine = _shared("SEARCH_URL").engine(options)
+    try:
+        yield engine
+    finally:
+        engine.close()

@@ -5,14 +5,15 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
-from app.core.errors import IndexDamaged, StorageError
+from app.core.errors import Busy, IndexDamaged, StorageError
 from app.core.types import Library
-from app.storage.catalog.changes import BuildState
+from app.storage.catalog.changes import REFILL_OF_WORDS, BuildState
 from app.storage.catalog.database import held
 from app.storage.catalog.documents import count
+from app.storage.catalog.epochs import begin_epoch, epoch_of
 from app.storage.catalog.reading import CatalogLoader
 from app.storage.files.durable import Steps, delete_tree, move_aside
 from app.storage.opening import Engine, open_words, word_writer
@@ -68,8 +69,10 @@ class Projector:
 
     def state(self, library: Library) -> BuildState:
         """Return whether the library's projections are whole."""
-        words, dense = self.words[library].rebuilding, self.dense[library].rebuild_state()
-        return words or dense or BuildState("ready")
+        words, dense = self.words[library], self.dense[library].rebuild_state()
+        if words.lacking and words.rebuilding is None:  # that is known, and begins in a moment
+            return BuildState("rebuilding", 0, count(self._database, library).documents)
+        return words.rebuilding or dense or BuildState("ready")
 
     def watermarks(self) -> Mapping[str, int]:
         """Return how far each projection got, and the last change as `changes`.
@@ -185,6 +188,46 @@ class Projector:
         with self._database.lock_of(f"words of {library.value}"):
             self.words[library].compare(old=library in self._old)
             self._old.discard(library)
+
+    # --- what several processes that share an engine look after
+
+    def survey(self) -> bool:
+        """Remove what fills left that nobody goes on with, and keep the epochs of collections.
+
+        Returns:
+            Whether anything was removed, so that the log of changes can be shorter.
+        """
+        swept = [self._sweep(library) for library in Library]
+        self.keep_epochs()
+        return any(swept)
+
+    def _sweep(self, library: Library) -> bool:
+        swept = False
+        if self.log.kept_for(library, REFILL_OF_WORDS):
+            lock = self._database.lock_of(f"words of {library.value}")
+            with suppress(Busy), held(lock, wait=False):
+                swept = self.words[library].sweep()
+        return self.dense[library].replica.sweep() or swept
+
+    def keep_epochs(self) -> None:
+        """Begin an epoch where something changed, and let what is of another state be compared."""
+        parts = [
+            part
+            for library in Library
+            for part in (self.words[library], self.dense[library].replica)
+        ]
+        noted = [(part, part.epoch) for part in parts]
+        epoch = epoch_of(self._database)
+        late = [part for part, of in noted if of is not None and of != epoch.now]
+        if not late and (change := self.log.last()) != epoch.change:
+            epoch = begin_epoch(self._database, epoch, change)
+            late = [part for part, of in noted if of is not None]
+        for part, of in noted:
+            if of is not None and not epoch.knows(of):
+                log.error("an index in the engine is of another state of the catalog: compared")
+                part.suspect()
+            elif part in late:
+                part.set_epoch(epoch.now)
 
     def look(self, library: Library) -> None:
         """Make an index again that a search or a write found lost, in a thread."""

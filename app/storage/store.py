@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
@@ -101,13 +101,23 @@ class IndexStore:
         """
         self.options = options
         self.steps = steps or Steps(crash_at)
+        with ExitStack() as opened:
+            self._open(opened, vector_store, heal=heal)
+            opened.pop_all()
+
+    def _open(self, opened: ExitStack, vector_store: VectorStoreUse, *, heal: bool) -> None:
+        """Open everything; `opened` closes what was opened where the rest fails."""
+        options = self.options
         self._engine = open_engine(options)
+        if self._engine is not None:
+            opened.callback(self._engine.close)
         self.vector_stores = open_stores(options, self._engine, self.steps)
         if heal:
             refuse_foreign_catalog(options.data_dir, options.database_url)
             delete_retired(options.data_dir, self.steps)
         options.data_dir.mkdir(parents=True, exist_ok=True)
         self.database = open_catalog(options, self.steps, heal=heal)
+        opened.callback(self.database.close)
         self._log = open_log(self.database, shared=options.shared)
         self.loader = CatalogLoader(self.database, self._log)
         self.originals = open_originals(options, self.steps)
@@ -127,6 +137,8 @@ class IndexStore:
         self.projector = Projector(
             options, self.steps, self.loader, self.dense, self._engine, heal=heal
         )
+        if options.shared:
+            opened.callback(self.projector.close)
         self.catalog = Catalog(self.database, self._log, self.originals)
         self.builds = self.loader.builds
         self.writer = CatalogIndexWriter(
@@ -152,6 +164,7 @@ class IndexStore:
             lambda: delete_unused(options, self.vector_stores, self.steps),
             self.projector.apply,
             self.projector.look,
+            self.projector.survey,
             shared=bool(options.database_url),
         )
         names = [part.name for part in fields(Parts)]
@@ -243,6 +256,9 @@ class IndexStore:
     def close(self) -> None:
         """Write the watermarks and let everything go."""
         self.supervisor.stop()
+        if self._heals and self.options.shared:
+            with suppress(StorageError):  # the next look of any process does it
+                self.projector.keep_epochs()
         try:
             with suppress(StorageError):  # when a key was used is not worth a failed stop
                 self.keys.flush()

@@ -370,7 +370,7 @@ class CatalogIndexWriter:
                     library,
                     packed,
                     build,
-                    followed=self._projector.log.has_mark(library, STAGED),
+                    followed=bool(self._projector.log.kept_for(library, STAGED)),
                 )
 
     def correct(self, library: Library, doc_id: str, metadata: Metadata) -> Document:

@@ -105,6 +105,21 @@ class PostgresServer:
             capture_output=True, check=True, text=True,
         ).stdout.strip()  # fmt: skip
 
+    def dump(self, schema: str) -> bytes:
+        """Return what pg_dump writes of a schema."""
+        command = [str(self._bin / "pg_dump"), "--schema", schema, self.url()]
+        return subprocess.run(command, capture_output=True, check=True).stdout
+
+    def restore(self, schema: str, dump: bytes) -> None:
+        """Put a schema back to what a dump of it has; end the sessions that use it."""
+        self.run(
+            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
+            " WHERE application_name = 'documind'"
+        )
+        self.run(f"DROP SCHEMA {schema} CASCADE")
+        command = [str(self._bin / "psql"), self.url(), "-qAt", "-v", "ON_ERROR_STOP=1"]
+        subprocess.run(command, input=dump, stdout=subprocess.DEVNULL, check=True)
+
     def _answers(self) -> bool:
         asked = [str(self._bin / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(self.port)]
         return subprocess.run(asked, check=False).returncode == 0

@@ -19,7 +19,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, cast
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 import qdrant_edge as edge
 
@@ -83,6 +83,8 @@ class _Collections:
         self.peers = peers
         self.down: set[int] = set()
         """Peers that are dead, full or frozen, from 1."""
+        self.behind = 0
+        """Points that the copy lacks which answers a count for itself, without `consistency`."""
         self._kept = folder / "collections.json"
         kept = json.loads(self._kept.read_text()) if self._kept.exists() else [{}, {}]
         self.settings: dict[str, Body] = kept[0]
@@ -150,6 +152,7 @@ class _Collections:
             "replication_factor": copies,
             "write_consistency_factor": body.get("write_consistency_factor") or 1,
             "fields": {},
+            "metadata": dict(body.get("metadata") or {}),
             "copies": [
                 [[1 + (at + n) % self.peers, "Active"] for n in range(min(copies, self.peers))]
                 for at in range(shards)
@@ -159,18 +162,22 @@ class _Collections:
         return True
 
     def change(self, name: str, body: Body) -> bool:
-        self.settings[self.real(name)].update(body["params"])
+        one = self.settings[self.real(name)]
+        one.update(body.get("params") or {})
+        one["metadata"].update(body.get("metadata") or {})  # what is there stays
         self._keep()
         return True
 
     def info(self, name: str) -> Body:
         one = self.settings[self.real(name)]
-        params = {key: value for key, value in one.items() if key not in {"fields", "copies"}}
+        kept_apart = {"fields", "copies", "metadata"}
+        params = {key: value for key, value in one.items() if key not in kept_apart}
         fields = {key: {"data_type": kind, "points": 0} for key, kind in one["fields"].items()}
         config = {
             "params": params,
             "hnsw_config": {"m": 16, "ef_construct": 100, "full_scan_threshold": 10_000},
             "optimizer_config": {"default_segment_number": 0, "flush_interval_sec": 5},
+            "metadata": one["metadata"],
         }
         return {
             "status": "green",
@@ -277,7 +284,8 @@ class _Collections:
 
     def count(self, name: str, body: Body) -> Body:
         request = edge.CountRequest(exact=True, filter=_filter(body.get("filter")))
-        return {"count": self.read(name).count(request)}
+        behind = 0 if body.get("consistency") else self.behind
+        return {"count": max(0, self.read(name).count(request) - behind)}
 
     def scroll(self, name: str, body: Body) -> Body:
         points, after = self.read(name).scroll(
@@ -339,7 +347,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self.server.answer(
                     self.command,
                     [unquote(part) for part in urlsplit(self.path).path.split("/") if part],
-                    json.loads(content) if content else {},
+                    dict(parse_qsl(urlsplit(self.path).query)) | json.loads(content or "{}"),
                     self.headers.get("api-key", ""),
                 ),
             )

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from app.shared.qdrant import SearchEngine
@@ -17,6 +17,13 @@ from tests.fakes.qdrant_double import QdrantDouble
 
 ROOT = Path(__file__).resolve().parents[2]
 START_S = 60.0
+
+IMPATIENT = (
+    sys.executable, "-c",
+    "import app.settings; app.settings.START_PATIENCE_S = 1.0; from app.cli.main import main; main()",
+    "serve",
+)  # fmt: skip
+"""`python -m app serve` that waits for an engine for a second at its start."""
 
 ENGINES = ["double", *(["real"] if os.environ.get("SEARCH_TEST_URL") else [])]
 """A real engine loses every collection whose name begins with `documind_`."""
@@ -53,10 +60,11 @@ class DoubleProcess:
         command = [sys.executable, "-m", "tests.fakes.qdrant_double", str(self._folder)]
         self._process = subprocess.Popen([*command, str(self.port)], cwd=ROOT)
         deadline = time.monotonic() + START_S
-        while SearchEngine(self.url).away():
-            assert self._process.poll() is None, "the double ended"
-            assert time.monotonic() < deadline, "the double does not answer"
-            time.sleep(0.05)
+        with closing(SearchEngine(self.url)) as engine:
+            while engine.away():
+                assert self._process.poll() is None, "the double ended"
+                assert time.monotonic() < deadline, "the double does not answer"
+                time.sleep(0.05)
 
     @property
     def pid(self) -> int:

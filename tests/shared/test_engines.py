@@ -90,9 +90,11 @@ def test_doctor_names_each_engine_with_its_address_and_version(
         ("PostgreSQL", "ok"),
         ("Qdrant", "ok"),
         ("copies in Qdrant", "ok"),
+        ("state of Qdrant", "ok"),
         ("object store", "ok"),
     ]
-    database, search, copies, originals = (one.detail for one in found)
+    database, search, copies, epochs, originals = (one.detail for one in found)
+    assert epochs == "every collection was written for this state of the catalog"
     assert copies == "SEARCH_REPLICAS=1 in a cluster of 1 node: no node may be away"
     version = postgres_server.run("SHOW server_version")
     assert database.endswith(f":{postgres_server.port}/postgres, PostgreSQL {version}")

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -190,6 +191,7 @@ def test_a_writer_that_was_held_up_removes_nothing_newer(both: tuple[IndexStore,
     store.writer.write([new])
     held_up.commit()
     held_up.close()
+    engine.close()
     assert len(store.lexical.search(PAPERS, "orcas", 5)) == 1
     assert store.lexical.search(PAPERS, "walruses", 5) == []
     assert engine.ids("words_papers") == {2}
@@ -232,7 +234,8 @@ def before_it_sends(
 
 
 def held_ids(store: IndexStore) -> set[int]:
-    return SearchEngine(store.options.search_url).ids("words_papers")
+    with closing(SearchEngine(store.options.search_url)) as engine:
+        return engine.ids("words_papers")
 
 
 def test_no_writer_waits_while_another_tells_the_engine(

@@ -5,17 +5,24 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 import requests
 
+from app.core.errors import ProviderUnreachable
 from evaluation.lib.served import Served
 from tests.fakes.postgres_server import PASSWORD, PostgresServer, running_server
+from tests.shared.engines import IMPATIENT, DoubleProcess
 
 TEXT = (
     b"Walruses\n\nWalruses whistle to their calves in the first week of winter, at forty metres.\n"
+)
+CUT = (
+    "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
+    " WHERE application_name = 'documind'"
 )
 QUESTION = "When do walruses whistle to their calves?"
 
@@ -145,6 +152,7 @@ def test_nothing_acknowledged_is_lost_when_postgresql_is_killed_under_uploads(
 def test_a_database_that_does_not_answer_ends_the_start_with_2(data: Path, engine_url: str) -> None:
     url = f"postgresql://me:{PASSWORD}@127.0.0.1:9/library"
     server = Served(data, DATABASE_URL=url, SEARCH_URL=engine_url)
+    server.command = IMPATIENT
     server.start()
     assert server.process.wait(100) == 2
     server.client.close()
@@ -152,6 +160,53 @@ def test_a_database_that_does_not_answer_ends_the_start_with_2(data: Path, engin
     assert "DATABASE_URL" in said
     assert "127.0.0.1:9/library" in said
     assert PASSWORD not in said
+
+
+def wait_said(server: Served, words: str) -> None:
+    """Wait until a server that starts says for what it waits."""
+    while True:
+        assert server.process.poll() is None, server.log.read_text()
+        with suppress(ProviderUnreachable):  # it does not listen yet
+            ready = server.client.ready()
+            assert ready["status"] == "starting"
+            if words in str(ready["detail"]):
+                return
+        time.sleep(0.02)
+
+
+def test_a_start_waits_for_a_database_and_an_engine_that_come_later(
+    data: Path, tmp_path: Path, own_server: PostgresServer
+) -> None:
+    engine = DoubleProcess(tmp_path / "engine")
+    own_server.stop()
+    server = Served(data, DATABASE_URL=own_server.url(), SEARCH_URL=engine.url)
+    server.start()
+    try:
+        wait_said(server, "SEARCH_URL")
+        engine.start()
+        wait_said(server, "DATABASE_URL")
+        own_server.start()
+        server.wait_ready()
+        assert upload(server, "walrus.txt").status_code == 201
+        assert PASSWORD not in server.log.read_text()
+    finally:
+        server.close()
+        engine.kill()
+
+
+def test_a_start_whose_connections_are_cut_goes_on(
+    data: Path, own_server: PostgresServer, engine_url: str
+) -> None:
+    with Served(data, DATABASE_URL=own_server.url(), SEARCH_URL=engine_url) as server:
+        assert upload(server, "walrus.txt").status_code == 201
+    server.start()
+    cuts = 0
+    while cuts < 5:
+        assert server.process.poll() is None, server.log.read_text()
+        cuts += own_server.run(CUT) != "0"
+    server.wait_ready()
+    assert "first week of winter" in str(ask(server)["answer"])
+    server.close()
 
 
 def test_a_database_without_a_search_engine_is_refused_with_the_ways_out(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -38,8 +39,9 @@ def options(tmp_path: Path, postgres_server: PostgresServer, double: QdrantDoubl
 
 
 @pytest.fixture
-def engine(double: QdrantDouble) -> SearchEngine:
-    return SearchEngine(double.url)
+def engine(double: QdrantDouble) -> Iterator[SearchEngine]:
+    with closing(SearchEngine(double.url)) as made:
+        yield made
 
 
 def write(store: IndexStore, name: str, chunks: int) -> list[int]:
@@ -130,7 +132,7 @@ def test_what_lacks_much_is_filled_beside_and_serves_until_it_is_exchanged(
     double.asked.clear()
     with opened(options) as store:
         assert engine.ids(WORDS) == engine.ids(vectors_of(engine)) == set(ids)
-        assert not store.projector.log.has_mark(PAPERS, REFILL_OF_WORDS)
+        assert not store.projector.log.kept_for(PAPERS, REFILL_OF_WORDS)
     switches = [at for at, (_, path) in enumerate(double.asked) if path == "collections/aliases"]
     for name, at in zip(names, switches, strict=True):
         assert engine._serving(name) != before[name]
@@ -190,6 +192,20 @@ def test_lost_collections_are_noticed_and_filled_again_while_serving(
         wait_until(lambda: engine.ids(vectors_of(engine)) == {*ids, *later})
         wait_until(lambda: not store.projector.words[PAPERS].lacking)
         assert store.vectors.search(PAPERS, row, 1)[0].chunk_id == ids[9]
+
+
+def test_a_server_is_degraded_from_the_moment_that_a_loss_of_words_is_known(
+    options: IndexOptions, engine: SearchEngine
+) -> None:
+    with opened(options) as store:
+        ids = write(store, "seal", 4)
+        assert store.degraded() == ()
+        engine.drop(WORDS)
+        assert store.lexical.search(PAPERS, "walruses", N) == []
+        assert store.degraded() == ("words or vectors of papers are rebuilding 0 of 1",)
+        store.projector.look(PAPERS)
+        wait_until(lambda: store.degraded() == ())
+        assert {hit.chunk_id for hit in store.lexical.search(PAPERS, "walruses", N)} == set(ids)
 
 
 def test_an_empty_library_has_lost_nothing(options: IndexOptions) -> None:

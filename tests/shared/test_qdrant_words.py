@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -64,7 +65,8 @@ def test_order_is_the_textbooks(store: IndexStore) -> None:
 
 def test_words_are_in_the_engine_alone(store: IndexStore) -> None:
     assert not (store.options.data_dir / "tantivy").exists()
-    assert "words_papers" in SearchEngine(store.options.search_url).collections()
+    with closing(SearchEngine(store.options.search_url)) as engine:
+        assert "words_papers" in engine.collections()
 
 
 def test_a_check_asks_the_engine_once_a_chunk(tmp_path: Path) -> None:
@@ -73,7 +75,8 @@ def test_a_check_asks_the_engine_once_a_chunk(tmp_path: Path) -> None:
         IndexStore(in_engine(tmp_path / "data", double.url), vector_store="off") as opened,
     ):
         opened.writer.write(DRAFTS)
-        words = QdrantWords(PAPERS, SearchEngine(double.url), opened.options, Steps())
+        engine = SearchEngine(double.url)
+        words = QdrantWords(PAPERS, engine, opened.options, Steps())
         assert words.languages
         double.asked.clear()
         for chunk in opened.catalog.chunks_by_id(PAPERS, range(1, 6)):
@@ -81,6 +84,7 @@ def test_a_check_asks_the_engine_once_a_chunk(tmp_path: Path) -> None:
         assert not words.finds(1, "penguins parade")
         assert len(double.asked) == 6
         words.close()
+        engine.close()
 
 
 def test_a_group_that_writes_a_document_twice_keeps_the_second(store: IndexStore) -> None:
@@ -100,3 +104,4 @@ def test_a_group_that_writes_a_document_twice_keeps_the_second(store: IndexStore
     words.delete_all()
     assert words.count == 0
     words.close()
+    engine.close()

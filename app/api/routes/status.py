@@ -125,7 +125,9 @@ class Ready(Reply):
 
     status: Literal["ready", "starting", "failed"]
     missing: list[str] = Field(description="missing parts; empty when ready")
-    detail: str = Field("", description="why the start failed, or which engine or files are gone")
+    detail: str = Field(
+        "", description="why the start failed or waits, or which engine or files are gone"
+    )
     degraded: list[str] = Field(
         [],
         description="what is not as it should be though requests are answered: a database that can"
@@ -326,7 +328,7 @@ async def ready(edge: AtEdge, response: Response) -> Ready:
         return Ready(status="failed", missing=list(startup.missing), detail=startup.failure)
     if startup.missing:
         response.status_code = 503
-        return Ready(status="starting", missing=list(startup.missing))
+        return Ready(status="starting", missing=list(startup.missing), detail=startup.waiting)
     # Not by the pool of the routes: a probe does not wait behind questions.
     if missing := await to_thread.run_sync(startup.services().store.missing, limiter=_LOOKS):
         response.status_code = 503

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ Projection = Literal["lexical", StoreKind]
 STAGED = "staged"
 """The mark of a build that is being made."""
 REFILL_OF_WORDS = "refill of words"
-"""The mark of an index of words that is filled next to the one that serves."""
+"""How the mark of an index of words begins that is filled next to the one that serves."""
 
 Kind = Literal["write", "vectors", "remove", "restore", "correct"]
 
@@ -41,7 +40,7 @@ _PENDING = {
 }
 _APPLIED = delete(changes).where(
     changes.c.library == bindparam("of"),
-    changes.c.seq <= bindparam("lexical"),
+    or_(changes.c.seq <= bindparam("lexical"), changes.c.kind == "vectors"),
     or_(
         changes.c.seq <= bindparam("dense"),
         and_(changes.c.kind == "write", changes.c.ids.is_(None)),
@@ -105,9 +104,9 @@ class ChangeLog:
         """Return up to which change an index has everything; 0 before the first."""
         return self._rows(library).get(name, 0)
 
-    def has_mark(self, library: Library, name: str) -> bool:
-        """Return whether changes are kept for an index that is no projection."""
-        return name in self._rows(library)
+    def kept_for(self, library: Library, beginning: str) -> list[str]:
+        """Return the marks that begin so of indexes that are no projections."""
+        return [name for name in self._rows(library) if name.startswith(beginning)]
 
     def _rows(self, library: Library, sql: Connection | None = None) -> dict[str, int]:
         """Return the marks; with `sql` those that survive a crash, and all that are no projections.
@@ -186,7 +185,8 @@ class ChangeLog:
                 stores = [rows.get(store, 0) for store in get_args(StoreKind)]
                 kept = [seq for name, seq in rows.items() if name not in get_args(Projection)]
                 dense = min([max(stores), *kept])
-                lexical = min(rows.get("lexical", 0), rows.get(REFILL_OF_WORDS, sys.maxsize))
+                filled = [seq for name, seq in rows.items() if name.startswith(REFILL_OF_WORDS)]
+                lexical = min([rows.get("lexical", 0), *filled])
                 sql.execute(_APPLIED, {"of": library.value, "lexical": lexical, "dense": dense})
 
     def behind(self, stores: Mapping[Library, StoreKind]) -> list[Library]:
@@ -238,6 +238,15 @@ class ChangeLog:
             )
             counted = select(func.count()).select_from(behind.limit(LAG_COUNTED).subquery())
             found[name] = int(self._database.rows(counted)[0][0])
+        return found
+
+    def lengths(self) -> dict[str, int]:
+        """Return how many changes are kept of each library; LAG_COUNTED means more."""
+        found = {}
+        for library in Library:
+            kept = select(changes.c.seq).where(changes.c.library == library.value)
+            counted = select(func.count()).select_from(kept.limit(LAG_COUNTED).subquery())
+            found[library.value] = int(self._database.rows(counted)[0][0])
         return found
 
     def last(self) -> int:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
+from types import TracebackType
 from typing import Any, Generic, Protocol, TypeVar
 
 from sqlalchemy import Connection, Engine, Executable, Row, inspect, text
@@ -31,6 +32,24 @@ class Cursor(Protocol):
     # each driver returns its own cursor
     def execute(self, query: str, values: Sequence[object] = ..., /) -> Any:
         """Run a statement; rows are read from the result."""
+
+
+class Lock(Protocol):
+    """A re-entrant lock."""
+
+    def acquire(self, blocking: bool = ..., /) -> bool:
+        """Return whether it is held now; it is, where it is waited for."""
+        ...
+
+    def release(self) -> None: ...
+    def __enter__(self) -> object: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None: ...
 
 
 def id_list(ids: Sequence[int]) -> str:
@@ -86,7 +105,7 @@ class Database(ABC):
         """
         return self._commits
 
-    def lock_of(self, name: str) -> AbstractContextManager[object]:  # noqa: ARG002  # the same
+    def lock_of(self, name: str) -> Lock:  # noqa: ARG002  # the same
         """Return a re-entrant lock that all processes of this catalog know by `name`."""
         return threading.RLock()
 
@@ -243,7 +262,7 @@ class Database(ABC):
 
 
 @contextmanager
-def held(lock: threading.RLock, *, wait: bool) -> Iterator[None]:
+def held(lock: Lock, *, wait: bool) -> Iterator[None]:
     """Hold a lock for the block.
 
     Raises:

@@ -66,7 +66,7 @@ class Reembedding(Parts):
                 f"build {number} of library {library.value!r} is gone: start the re-embedding again"
             )
         dense = self.projector.dense[library]
-        with self.supervisor.paused():
+        with self.supervisor.paused(), dense.replica.staging:
             try:
                 yield dense.stage(build, stop)
             finally:

@@ -345,6 +345,7 @@ class DenseLibrary:
         if not staged.whole:
             return
         try:
+            staged.follower.check_kept()
             staged.follower.catch_up()
             staged.follower.flush(staged.follower.applied, at_once=True)
         except IndexDamaged:

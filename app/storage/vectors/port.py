@@ -121,10 +121,33 @@ class SharedStore(VectorStore, Protocol):
         """Return the lowest ids, up to so many, above one; ascending."""
         ...
 
+    def count_agreed(self, collection: str) -> int:
+        """Return how many vectors there are as most copies say: one may be behind the others."""
+        ...
+
+    def epoch(self, collection: str) -> str | None:
+        """Return what `set_epoch` noted, empty: nothing; None for an unknown collection."""
+        ...
+
+    def set_epoch(self, collection: str, epoch: str) -> None:
+        """Note of which state of the catalog a collection is (app.storage.catalog.epochs)."""
+        ...
+
     def shadow_collection(self, collection: str) -> str:
-        """Return the name of an empty collection to fill in the place of one that serves."""
+        """Return a new name, for a collection to fill in the place of one that serves."""
+        ...
+
+    def drop_unserved(self, collection: str, filled: str = "") -> None:
+        """Remove what was filled in the place of a collection and does not serve.
+
+        Everything, or only `filled`.
+        """
         ...
 
     def promote(self, collection: str, filled: str) -> None:
-        """Let searches go to the collection that was filled, and remove the one before."""
+        """Let searches go to the collection that was filled, and remove the one before.
+
+        Raises:
+            IndexDamaged: Another process removed what was filled.
+        """
         ...

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 
 import numpy as np
 
-from app.core.errors import IndexDamaged
+from app.core.errors import Busy, IndexDamaged, StorageError
 from app.core.types import FloatArray, Library
 from app.core.vectors import cosine_distances
-from app.storage.catalog.changes import BuildState, Change
+from app.storage.catalog.changes import STAGED, BuildState, Change
+from app.storage.catalog.database import held
+from app.storage.catalog.epochs import epoch_of
 from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.rows import Build, VectorRows
 from app.storage.catalog.schema import pieces
@@ -51,7 +54,7 @@ RANGE = 10_000
 """Ids that are compared at a time, under the lock of those who bring changes."""
 
 REFILL = "refill of vectors"
-"""The mark of a collection that is being filled."""
+"""How the mark of a collection begins that is being filled; its name follows."""
 
 
 class Replica:
@@ -76,6 +79,10 @@ class Replica:
         self.lock = loader.database.lock_of(f"vectors of {library.value}")
         """Held while changes are written to the collection."""
         self._filling = loader.database.lock_of(f"filling {library.value}")
+        """Held while the live collection is filled, so that a mark of a fill that anybody finds who
+        holds it is of a process that was killed or cut off."""
+        self.staging = loader.database.lock_of(f"staging {library.value}")
+        """Held while another build follows the changes under the mark STAGED."""
         self.whole = False
         """Whether the collection was checked or filled since the store was opened, so that
         searches may use it."""
@@ -165,24 +172,26 @@ class Replica:
             stamps = Stamps(build.fingerprint.embedding_model, of)
             self.store.upsert(name, stored.chunk_ids[:room], stored.rows[:room], stamps)
 
-    def fill(self, build: Build, stop: threading.Event, mark: str = REFILL) -> int | None:
+    def fill(self, build: Build, stop: threading.Event, mark: str = "") -> int | None:
         """Fill a build's collection from the catalog, a batch at a time.
 
         In a store that others search, it is filled next to the one that serves, and exchanged. The
-        mark keeps the changes that come meanwhile.
+        mark, by default one of its own, keeps the changes that come meanwhile.
 
         Returns:
             The last change that it includes; None when `stop` was set first.
         """
         name, limit = self.collection(build), self.limit
         total = min(self._loader.embedded(build), limit)
-        self.rebuilding = BuildState("rebuilding", 0, total)
         shared = self.store if isinstance(self.store, SharedStore) else None
+        if shared:
+            shared.drop_unserved(name)
         filled = shared.shadow_collection(name) if shared else name
-        filling = self.follower(build, mark, filled)
+        filling = self.follower(build, mark or f"{REFILL} {filled}", filled)
         filling.start_at(self._log.last())
-        self._loader.analyse()
+        self.rebuilding = BuildState("rebuilding", 0, total)
         try:
+            self._loader.analyse()
             self.store.drop(filled)
             self.store.prepare(filled, total, lambda n: self._sample(build, n))
             done = 0
@@ -197,13 +206,32 @@ class Replica:
             self.store.flush(filled, at_once=True)
             if shared:
                 with self.lock:
+                    filling.check_kept()
                     filling.catch_up()
                     shared.promote(name, filled)
             return filling.applied
         finally:
             self.rebuilding = None
-            if mark == REFILL:
-                filling.end()
+            with suppress(StorageError):  # what cannot be removed now keeps its mark for `sweep`
+                if shared:
+                    shared.drop_unserved(name, filled)
+                if not mark:
+                    filling.end()
+
+    def sweep(self) -> bool:
+        """Remove what fills left that nobody goes on with; return whether there was anything."""
+        build, swept = self._loader.live_build(self._library), False
+        for beginning, lock in ((REFILL, self._filling), (STAGED, self.staging)):
+            if not self._log.kept_for(self._library, beginning):
+                continue
+            with suppress(Busy), held(lock, wait=False):
+                if beginning == REFILL and build and isinstance(self.store, SharedStore):
+                    self.store.drop_unserved(self.collection(build))
+                for left in self._log.kept_for(self._library, beginning):
+                    log.warning("the %s was cut off: what it left is removed", left)
+                    self._log.unmark(self._library, left)
+                    swept = True
+        return swept
 
     def _sample(self, build: Build, n: int) -> FloatArray:
         """Return about n vectors of a build, spread over all."""
@@ -251,11 +279,14 @@ class Replica:
                 log.error("%s: it is lost and filled again from the catalog", problem)
                 self.mark_missing()
                 return
-            wanted, held = self._loader.embedded(build), store.count(name)
-            if wanted <= self.limit and abs(held - wanted) <= MENDED_SHARE * wanted:
+            wanted, there = self._loader.embedded(build), store.count_agreed(name)
+            if wanted <= self.limit and abs(there - wanted) <= MENDED_SHARE * wanted:
                 mended = self._mend(build, store, stop)
                 log.warning("%s: %d ids differed and were put right", problem, mended)
-                if stop.is_set() or not self._unfound(build, set()):
+                if stop.is_set():
+                    return
+                if not self._unfound(build, set()):
+                    self.set_epoch(epoch_of(self._loader.database).now)
                     return
             log.error("%s: it is filled again next to the one that serves", problem)
             self.fill(build, stop)
@@ -273,10 +304,10 @@ class Replica:
         name, after, mended = self.collection(build), 0, 0
         while after < MOST_VECTORS and not stop.is_set():
             with self.lock:
-                held = store.ids_after(name, after, RANGE)
-                upto = held[-1] if len(held) == RANGE else MOST_VECTORS
+                there = store.ids_after(name, after, RANGE)
+                upto = there[-1] if len(there) == RANGE else MOST_VECTORS
                 wanted = self._loader.vector_ids(build.number, after, upto)
-                missing, phantom = sorted(wanted.difference(held)), set(held) - wanted
+                missing, phantom = sorted(wanted.difference(there)), set(there) - wanted
                 store.delete(name, sorted(phantom))
                 for some in pieces(missing, BATCH):
                     self._upsert(build, name, self._loader.vectors(build, some), BATCH)
@@ -299,19 +330,49 @@ class Replica:
 
     # --- check
 
+    @property
+    def epoch(self) -> str | None:
+        """Return of which state of the catalog the live collection is.
+
+        None: there is none yet, or nobody else writes to it.
+        """
+        build = self._loader.live_build(self._library)
+        if build is None or not isinstance(self.store, SharedStore):
+            return None
+        return self.store.epoch(self.collection(build))
+
+    def set_epoch(self, epoch: str) -> None:
+        """Note of which state of the catalog the live collection is."""
+        build = self._loader.live_build(self._library)
+        if build is not None and isinstance(self.store, SharedStore):
+            self.store.set_epoch(self.collection(build), epoch)
+
+    def suspect(self) -> None:
+        """Let the collection be checked, since it is of another state of the catalog."""
+        self.whole = False
+
     def problem(self) -> str:
         """Return why the live collection cannot be trusted; empty if it can or was never whole."""
+        found = self._problem(self.store.count)
+        if found and isinstance(self.store, SharedStore):  # the copy that answered may be behind
+            return self._problem(self.store.count_agreed)
+        return found
+
+    def _problem(self, count: Callable[[str], int]) -> str:
         build = self._loader.live_build(self._library)
         if build is None or not self.applied:
             return ""
+        noted = self.epoch  # before the catalog's is read
+        if noted is not None and not epoch_of(self._loader.database).knows(noted):
+            return f"{self.collection(build)} was written for another state of the catalog"
         # In this order, for others may be writing: what the sample or the count has and the
         # collection lacks is then uncertain.
         sample, embedded = self._loader.sample(build, SELF_QUERIES), self._loader.embedded(build)
         uncertain = self.uncertain()
         name, wanted = self.collection(build), min(embedded, self.limit)
-        held = self.store.count(name)
-        if abs(held - wanted) > len(uncertain):
-            return f"{name} holds {held} vectors, the catalog {wanted}"
+        there = count(name)
+        if abs(there - wanted) > len(uncertain):
+            return f"{name} holds {there} vectors, the catalog {wanted}"
         if embedded > wanted:
             return ""  # which of the vectors it holds is not known
         return self._unfound(build, uncertain, sample)

@@ -49,6 +49,7 @@ class StoreSupervisor:
         delete_unused: Callable[[], None],
         apply: Callable[[Library], None],
         look: Callable[[Library], None],
+        survey: Callable[[], bool],
         *,
         shared: bool = False,
     ) -> None:
@@ -61,11 +62,14 @@ class StoreSupervisor:
             delete_unused: Called when every store is whole.
             apply: Brings the words of a library and its cache up to the catalog.
             look: Makes the words of a library again if they were lost.
+            survey: Removes what fills of other processes left; returns whether there was anything.
             shared: Whether other processes write as well.
         """
         self._apply = apply
         self._look = look
+        self._survey = survey
         self._shared = shared
+        self._surveyed_s = -LOOK_EVERY_S
         self._log = loader.log
         self._remove_unused = delete_unused
         self._dense = dense
@@ -132,6 +136,7 @@ class StoreSupervisor:
             if self._stop.is_set():
                 return
             try:
+                woken |= self._after_survey()
                 for library in self._dense:
                     self._look(library)
                 if woken or self._left_behind():
@@ -144,6 +149,17 @@ class StoreSupervisor:
                     return
                 self._stop.wait(_rest(exc, failed))
                 self._wanted.set()
+
+    def _after_survey(self) -> bool:
+        """Look after what several processes share, if it is time; return whether there is work."""
+        if not self._shared or time.monotonic() < self._surveyed_s + LOOK_EVERY_S:
+            return False
+        self._surveyed_s = time.monotonic()
+        try:
+            return self._survey()
+        except StorageError as exc:  # what serves is looked after all the same
+            log.warning("what other processes left is looked for later: %s", exc.message)
+            return False
 
     def _left_behind(self) -> bool:
         """Apply words that were left behind; return whether vectors may be left too."""

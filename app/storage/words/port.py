@@ -118,6 +118,11 @@ class SharedWords(WordIndex, Protocol):
     lacking: bool
     """Whether it was lost, or lacks so much that it is being filled again."""
 
+    @property
+    def count_agreed(self) -> int:
+        """Return how many chunks there are as most copies say: one may be behind the others."""
+        ...
+
     def ids_after(self, after: int, most: int) -> list[int]:
         """Return the lowest chunk ids, up to so many, above one; ascending."""
         ...
@@ -126,17 +131,37 @@ class SharedWords(WordIndex, Protocol):
         """Remove chunks at once, durably; unknown ones are fine."""
         ...
 
+    @property
+    def epoch(self) -> str | None:
+        """Return what `set_epoch` noted, empty: nothing; None where nothing was put in yet."""
+        ...
+
+    def set_epoch(self, epoch: str) -> None:
+        """Note of which state of the catalog the index is (app.storage.catalog.epochs)."""
+        ...
+
     def shadow(self) -> WordIndex:
         """Return an empty index to fill in the place of this one."""
         ...
 
+    def drop_unserved(self, filled: WordIndex | None = None) -> None:
+        """Remove what was filled in the place of this index and does not serve.
+
+        Everything, or only `filled`.
+        """
+        ...
+
     def promote(self) -> None:
-        """Let searches go to what was filled next to it, and remove what served before."""
+        """Let searches go to what was filled next to it, and remove what served before.
+
+        Raises:
+            IndexDamaged: Another process removed what was filled.
+        """
         ...
 
 
 def is_shared(index: WordIndex) -> TypeGuard[SharedWords]:
-    return hasattr(type(index), "beside")
+    return hasattr(type(index), "shadow")
 
 
 # Search the index of words of each library.

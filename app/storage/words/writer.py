@@ -125,6 +125,21 @@ class LexicalWriter:
         self._thread.submit(self._commit).exception()
         self._thread.shutdown()
 
+    @property
+    def epoch(self) -> str | None:
+        """Return of which state of the catalog the index is; None: nobody else writes to it."""
+        return None
+
+    def set_epoch(self, epoch: str) -> None:
+        """Note of which state of the catalog the index is, where others write too."""
+
+    def suspect(self) -> None:
+        """Let the index be compared, since it is of another state of the catalog."""
+
+    def sweep(self) -> bool:
+        """Remove what fills left that were cut off; nothing is filled beside what serves here."""
+        return False
+
     def compare(self, *, old: bool) -> None:  # noqa: ARG002  # nothing else writes here
         """Make the index again where it holds another number of chunks than the catalog.
 

@@ -11,7 +11,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from app.core.cancel import THREADS, in_order, run_concurrently
+from app.core.cancel import THREADS, in_order, patiently, run_concurrently
+from app.core.errors import DatabaseAway, InvalidInput, passes_by_itself
 
 SAID: contextvars.ContextVar[str] = contextvars.ContextVar("said", default="nothing")
 
@@ -90,3 +91,43 @@ def test_work_in_order_takes_no_more_items_than_it_may_hold() -> None:
             assert len(taken) <= number + 3
             assert future.result() == number * number
     assert len(taken) == 9
+
+
+@pytest.mark.parametrize(
+    ("patience_s", "closed", "tries"), [(60.0, False, 3), (0.0, False, 1), (60.0, True, 1)]
+)
+def test_what_passes_by_itself_is_tried_again_until_patience_ends_or_one_is_stopped(
+    patience_s: float, closed: bool, tries: int
+) -> None:
+    done: list[int] = []
+    stopped = threading.Event()
+    if closed:
+        stopped.set()
+
+    def work() -> int:
+        done.append(1)
+        if len(done) < 3:
+            raise InvalidInput("DATABASE_URL: away") from DatabaseAway("away")
+        return 7
+
+    def start() -> int:
+        return patiently(work, passes_by_itself, stopped, patience_s, look_s=0.01)
+
+    if tries == 3:
+        assert start() == 7
+    else:
+        with pytest.raises(InvalidInput):
+            start()
+    assert len(done) == tries
+
+
+def test_a_wrong_setting_is_not_tried_again() -> None:
+    done: list[int] = []
+
+    def work() -> None:
+        done.append(1)
+        raise InvalidInput("DATABASE_URL is no address")
+
+    with pytest.raises(InvalidInput):
+        patiently(work, passes_by_itself, threading.Event(), 60.0)
+    assert len(done) == 1
