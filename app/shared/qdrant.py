@@ -362,7 +362,7 @@ class SearchEngine:
         """
         return f"{name}{COPY}{secrets.token_hex(4)}"
 
-    def drop_unserved(self, name: str, filled: str = "") -> None:
+    def delete_unserved(self, name: str, filled: str = "") -> None:
         """Remove every collection that was filled in the place of one and does not serve.
 
         Or only `filled`.
@@ -806,9 +806,9 @@ class QdrantStore(SharedStore):
     def shadow_collection(self, collection: str) -> str:
         return self._engine.shadow_collection(ROOM + collection).removeprefix(ROOM)
 
-    def drop_unserved(self, collection: str, filled: str = "") -> None:
-        with self._steps.at("qdrant.drop_unserved"):
-            self._engine.drop_unserved(ROOM + collection, filled and ROOM + filled)
+    def delete_unserved(self, collection: str, filled: str = "") -> None:
+        with self._steps.at("qdrant.delete_unserved"):
+            self._engine.delete_unserved(ROOM + collection, filled and ROOM + filled)
 
     def promote(self, collection: str, filled: str) -> None:
         empty = filled not in self._seen

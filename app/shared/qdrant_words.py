@@ -545,10 +545,10 @@ class QdrantWords(SharedWords):
         self._filled = self._like_this(self._engine.shadow_collection(self.name))
         return self._filled
 
-    def drop_unserved(self, filled: WordIndex | None = None) -> None:
+    def delete_unserved(self, filled: WordIndex | None = None) -> None:
         only = filled.name if isinstance(filled, QdrantWords) else ""
-        with self._steps.at("qdrant_words.drop_unserved"):
-            self._engine.drop_unserved(self.name, only)
+        with self._steps.at("qdrant_words.delete_unserved"):
+            self._engine.delete_unserved(self.name, only)
 
     def promote(self) -> None:
         assert self._filled is not None  # noqa: S101  # `shadow` came before

@@ -151,7 +151,7 @@ class SharedLexicalWriter(LexicalWriter):
 
     def rebuild(self, total_docs: int) -> None:
         """Fill an index next to the one that serves, and exchange them."""
-        self.sweep()
+        self.delete_cut_off()
         self.rebuilding = BuildState("rebuilding", 0, total_docs)
         filled = self._shared.shadow()
 
@@ -177,8 +177,8 @@ class SharedLexicalWriter(LexicalWriter):
         finally:
             filled.close()
             self.rebuilding = None
-            with suppress(StorageError):  # `sweep` removes what cannot be removed now
-                self._shared.drop_unserved(filled)
+            with suppress(StorageError):  # `delete_cut_off` removes what cannot be removed now
+                self._shared.delete_unserved(filled)
                 meanwhile.end()
 
     @property
@@ -194,7 +194,7 @@ class SharedLexicalWriter(LexicalWriter):
         """Let the index be compared, since it is of another state of the catalog."""
         self._shared.lacking = True
 
-    def sweep(self) -> bool:
+    def delete_cut_off(self) -> bool:
         """Remove what fills left that were cut off; return whether there was anything.
 
         Hold the lock of the library's words, so that no fill is under way.
@@ -202,7 +202,7 @@ class SharedLexicalWriter(LexicalWriter):
         if not (left := self._log.kept_for(self._library, REFILL_OF_WORDS)):
             return False
         log.warning("%s was cut off: what it left is removed", ", ".join(left))
-        self._shared.drop_unserved()
+        self._shared.delete_unserved()
         for mark in left:
             self._log.unmark(self._library, mark)
         return True
@@ -213,7 +213,7 @@ class SharedLexicalWriter(LexicalWriter):
         What is being brought may be counted or not. Where one of both was restored, equal numbers
         say nothing.
         """
-        self.sweep()
+        self.delete_cut_off()
         noted = self._shared.epoch  # before the catalog's is read
         restored = noted is not None and not epoch_of(self._loader.database).knows(noted)
         self._shared.lacking |= restored

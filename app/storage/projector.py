@@ -197,17 +197,17 @@ class Projector:
         Returns:
             Whether anything was removed, so that the log of changes can be shorter.
         """
-        swept = [self._sweep(library) for library in Library]
+        swept = [self._delete_cut_off(library) for library in Library]
         self.keep_epochs()
         return any(swept)
 
-    def _sweep(self, library: Library) -> bool:
+    def _delete_cut_off(self, library: Library) -> bool:
         swept = False
         if self.log.kept_for(library, REFILL_OF_WORDS):
             lock = self._database.lock_of(f"words of {library.value}")
             with suppress(Busy), held(lock, wait=False):
-                swept = self.words[library].sweep()
-        return self.dense[library].replica.sweep() or swept
+                swept = self.words[library].delete_cut_off()
+        return self.dense[library].replica.delete_cut_off() or swept
 
     def keep_epochs(self) -> None:
         """Begin an epoch where something changed, and let what is of another state be compared."""

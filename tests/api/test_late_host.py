@@ -26,7 +26,7 @@ COPPER = ("copper.txt", b"Copper is a soft red metal. It melts at 1085 degrees C
 @pytest.fixture
 def serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Iterator[TestClient]]:
     """Run a server over the same data directory, as often as a test likes."""
-    monkeypatch.setattr("app.bootstrap.embedders.LOOK_SELDOM_S", 0.1)
+    monkeypatch.setattr("app.bootstrap.embedders.CALIBRATION_CHECK_S", 0.1)
     monkeypatch.setattr("app.models.ollama._FRESH_S", 0.05)
 
     @contextmanager

@@ -28,7 +28,7 @@ def test_what_an_older_release_read_is_replaced_and_its_citations_still_hold(
 ) -> None:
     with site(tmp_path) as shop:
         with monkeypatch.context() as older:
-            older.setattr("app.ingest.pipeline.READ_AS", "reader 0")
+            older.setattr("app.ingest.pipeline.PARSER_EDITION", "reader 0")
             assert send(shop) == ("indexed", 1)
         question = {"question": "What is the melting point of copper?", "library": "papers"}
         source = shop.client.post("/api/v1/query", json=question).json()["sources"][0]

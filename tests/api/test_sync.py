@@ -142,7 +142,7 @@ def test_what_an_older_release_has_read_is_read_anew_when_asked(
         "Copper is a soft red metal. Its melting point is 1085 degrees Celsius."
     )
     with monkeypatch.context() as older:
-        older.setattr("app.ingest.pipeline.READ_AS", "reader 0")
+        older.setattr("app.ingest.pipeline.PARSER_EDITION", "reader 0")
         assert sync(folder)[1]["added"] == ["copper.txt"]
     code, plain = sync(folder)
     assert (code, plain["replaced"], plain["unchanged"]) == (0, [], 1)

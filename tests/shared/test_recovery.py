@@ -105,7 +105,7 @@ def test_a_fill_that_is_cut_off_leaves_nothing_for_good(
 ) -> None:
     """The database can only be read when it ends: the mark stays until the next look."""
     steps = CutOff()
-    step = {"vectors": "qdrant.drop_unserved", "words": "qdrant_words.drop_unserved"}[kind]
+    step = {"vectors": "qdrant.delete_unserved", "words": "qdrant_words.delete_unserved"}[kind]
     with IndexStore(options, vector_store="foreground", steps=steps) as store:
         ids = write(store, "seal", N)
         replica, words = store.dense[PAPERS].replica, store.projector.words[PAPERS]
@@ -179,7 +179,7 @@ def test_a_process_that_was_taken_for_dead_exchanges_nothing(
 
         def removed(*asked: object) -> Iterator[list[int]]:
             yield from live_docs(*asked)  # type: ignore[arg-type]
-            engine.drop_unserved(WORDS)
+            engine.delete_unserved(WORDS)
 
         monkeypatch.setattr(store.loader, "live_docs", removed)
         with pytest.raises(IndexDamaged, match="removed while it was filled"):

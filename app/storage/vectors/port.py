@@ -137,7 +137,7 @@ class SharedStore(VectorStore, Protocol):
         """Return a new name, for a collection to fill in the place of one that serves."""
         ...
 
-    def drop_unserved(self, collection: str, filled: str = "") -> None:
+    def delete_unserved(self, collection: str, filled: str = "") -> None:
         """Remove what was filled in the place of a collection and does not serve.
 
         Everything, or only `filled`.

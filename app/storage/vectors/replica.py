@@ -185,7 +185,7 @@ class Replica:
         total = min(self._loader.embedded(build), limit)
         shared = self.store if isinstance(self.store, SharedStore) else None
         if shared:
-            shared.drop_unserved(name)
+            shared.delete_unserved(name)
         filled = shared.shadow_collection(name) if shared else name
         filling = self.follower(build, mark or f"{REFILL} {filled}", filled)
         filling.start_at(self._log.last())
@@ -212,13 +212,15 @@ class Replica:
             return filling.applied
         finally:
             self.rebuilding = None
-            with suppress(StorageError):  # what cannot be removed now keeps its mark for `sweep`
+            with suppress(
+                StorageError
+            ):  # what cannot be removed now keeps its mark for `delete_cut_off`
                 if shared:
-                    shared.drop_unserved(name, filled)
+                    shared.delete_unserved(name, filled)
                 if not mark:
                     filling.end()
 
-    def sweep(self) -> bool:
+    def delete_cut_off(self) -> bool:
         """Remove what fills left that nobody goes on with; return whether there was anything."""
         build, swept = self._loader.live_build(self._library), False
         for beginning, lock in ((REFILL, self._filling), (STAGED, self.staging)):
@@ -226,7 +228,7 @@ class Replica:
                 continue
             with suppress(Busy), held(lock, wait=False):
                 if beginning == REFILL and build and isinstance(self.store, SharedStore):
-                    self.store.drop_unserved(self.collection(build))
+                    self.store.delete_unserved(self.collection(build))
                 for left in self._log.kept_for(self._library, beginning):
                     log.warning("the %s was cut off: what it left is removed", left)
                     self._log.unmark(self._library, left)

@@ -144,7 +144,7 @@ class SharedWords(WordIndex, Protocol):
         """Return an empty index to fill in the place of this one."""
         ...
 
-    def drop_unserved(self, filled: WordIndex | None = None) -> None:
+    def delete_unserved(self, filled: WordIndex | None = None) -> None:
         """Remove what was filled in the place of this index and does not serve.
 
         Everything, or only `filled`.

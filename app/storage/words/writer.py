@@ -136,7 +136,7 @@ class LexicalWriter:
     def suspect(self) -> None:
         """Let the index be compared, since it is of another state of the catalog."""
 
-    def sweep(self) -> bool:
+    def delete_cut_off(self) -> bool:
         """Remove what fills left that were cut off; nothing is filled beside what serves here."""
         return False
 

@@ -31,7 +31,7 @@ QUERY_RESPONSE = set(
 SOURCE = set(
     "n doc_id duplicate_of revision library title filename authors year section page chunk_index start end"
     " distance similarity band score"
-    " signals preview source_url zotero_url view_url licence sample flags".split()
+    " signals preview source_url zotero_url obsidian_url view_url licence sample flags".split()
 )
 
 

@@ -43,7 +43,7 @@ def test_what_an_older_release_read_waits_until_the_library_takes_vectors(
         backfill = libraries.backfill(PAPERS)
         assert backfill is not None
         backfill.run(PAPERS)
-        monkeypatch.setattr("app.ingest.pipeline.READ_AS", "reader of tomorrow")
+        monkeypatch.setattr("app.ingest.pipeline.PARSER_EDITION", "reader of tomorrow")
         assert send(wired(IngestOptions(chunk_size=300))) == "unchanged"
         assert store.catalog.counts(PAPERS).embedded == 1
         assert send(libraries) == "replaced"

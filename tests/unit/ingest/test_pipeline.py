@@ -113,7 +113,7 @@ def test_what_another_release_has_read_is_read_again(
 ) -> None:
     document = raw("a.txt", b"first text")
     pipeline.ingest(PAPERS, [document])
-    monkeypatch.setattr("app.ingest.pipeline.READ_AS", "reader of tomorrow")
+    monkeypatch.setattr("app.ingest.pipeline.PARSER_EDITION", "reader of tomorrow")
     options = IngestOptions()
     waiting = IngestPipeline(
         DirectParser(options), writer, HashEmbedder(), options, rereads=lambda: False

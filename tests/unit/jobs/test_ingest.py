@@ -318,7 +318,7 @@ def test_documents_of_an_older_release_are_read_again_and_keep_what_fails(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as older:
-        older.setattr("app.ingest.pipeline.READ_AS", "reader 1")
+        older.setattr("app.ingest.pipeline.PARSER_EDITION", "reader 1")
         sent = shop.send(a_txt=b"The moon pulls at the sea.", b_txt=b"Copper melts slowly.")
         shop.runner.wait(sent.id, WAIT_S)
     kept = {row.filename: row for row in shop.store.catalog.documents(PAPERS)[0]}
