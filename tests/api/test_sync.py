@@ -362,10 +362,19 @@ def test_a_vault_is_followed_note_by_note_and_opens_in_obsidian(
     source = served.client.post("/api/v1/query", json=asked).json()["sources"][0]
     assert source["obsidian_url"].startswith("obsidian://open?vault=Garden&file=Daily%2FDay%20")
     assert source["obsidian_url"].endswith(f"%23Day%20{NOTES - 1}")  # the heading it stands under
-    shown = served.client.get(
-        "/api/v1/papers", params={"library": "papers", "tags": "garden", "limit": 1}
+    last = vault / "Daily" / f"Day {NOTES - 1}.md"
+    last.write_text(f"# Day {NOTES - 1}\n\nThe bed is empty.\n")
+    assert sync(vault)[1]["replaced"] == [f"Daily/{last.name}"]
+    document = next(
+        one
+        for one in served.client.get(
+            "/api/v1/papers", params={"library": "papers", "limit": 500}
+        ).json()["documents"]
+        if one["filename"] == last.name
     )
-    assert shown.json()["documents"][0]["tags"] == ["garden"]
+    assert document["tags"] == []
+    assert "links" not in document["metadata"]
+    assert document["metadata"]["obsidian"].endswith(f"Day%20{NOTES - 1}")
 
 
 def test_a_folder_that_is_no_vault_is_refused_as_one(served: Site, tmp_path: Path) -> None:

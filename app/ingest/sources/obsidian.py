@@ -54,13 +54,17 @@ class Vault:
         said = {str(key).lower(): value for key, value in (values or {}).items()}
         plain = _CODE.sub(" ", body)
         named = (PurePosixPath(one.strip()).name.removesuffix(NOTE) for one in _LINK.findall(plain))
-        found = {
-            OBSIDIAN: obsidian_address(self.root.name, relative.removesuffix(NOTE)),
-            "links": _line(dict.fromkeys(named)),
-            "aliases": _line(_listed(said.get("aliases", said.get("alias")))),
-        }
         tags = [*_listed(said.get("tags", said.get("tag"))), *_TAG.findall(plain)]
-        return found_labels(tags, {key: value for key, value in found.items() if value})
+        address = obsidian_address(self.root.name, relative.removesuffix(NOTE))
+        # What a note no longer says is taken away, where a label that is not named would stay.
+        return Labels(
+            found_labels(tags, {}).tags or (),
+            {
+                OBSIDIAN: address if len(address) <= MOST_VALUE_CHARACTERS else None,
+                "links": _line(dict.fromkeys(named)) or None,
+                "aliases": _line(_listed(said.get("aliases", said.get("alias")))) or None,
+            },
+        )
 
 
 def vault_at(root: Path) -> Vault | None:

@@ -212,9 +212,7 @@ class Replica:
             return filling.applied
         finally:
             self.rebuilding = None
-            with suppress(
-                StorageError
-            ):  # what cannot be removed now keeps its mark for `delete_cut_off`
+            with suppress(StorageError):  # `delete_cut_off` removes what cannot be removed now
                 if shared:
                     shared.delete_unserved(name, filled)
                 if not mark:

@@ -161,7 +161,7 @@ class SharedWords(WordIndex, Protocol):
 
 
 def is_shared(index: WordIndex) -> TypeGuard[SharedWords]:
-    return hasattr(type(index), "shadow")
+    return hasattr(type(index), SharedWords.shadow.__name__)
 
 
 # Search the index of words of each library.

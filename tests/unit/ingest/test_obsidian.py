@@ -47,7 +47,9 @@ def test_a_note_has_its_address_tags_aliases_and_links(tmp_path: Path) -> None:
         "aliases": "Apis mellifera",
     }
     assert told["Bees/Queen.md"]["metadata"]["links"] == "apis mellifera"  # type: ignore[index]
-    assert "links" not in told["Comb.md"]["metadata"]  # type: ignore[operator]
+    comb = told["Comb.md"]["metadata"]
+    assert isinstance(comb, dict)
+    assert (comb["links"], comb["aliases"]) == (None, None)
 
 
 def test_templates_and_canvases_are_no_notes(tmp_path: Path) -> None:
