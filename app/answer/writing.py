@@ -116,6 +116,7 @@ class ModelText:
     """A model's text after guards, why it was ended early, and its notices."""
 
     text: str
+    """Of a model that began to repeat a sentence above it, that sentence."""
     stopped: Runaway | None = None
     notices: tuple[Notice, ...] = ()
 
@@ -248,7 +249,8 @@ def write(
     cut = cut_notice(composed.plan, was_cut=stream.was_cut)
     ended = _ANSWER_CUT if stream.is_unfinished and not request.compact else None
     notices = tuple(one for one in (cut, ended) if one is not None)
-    return ModelText(stream.guard.text, stream.guard.stopped, notices)
+    guard = stream.guard
+    return ModelText(guard.repeated or guard.text, guard.stopped, notices)
 
 
 class _Stream:
@@ -380,7 +382,7 @@ def choose_outcome(
         refusal.
     """
     if stopped == "repeat" and quote is not None:
-        return Outcome(quote.text, quote.sentences, "", quoted=True)
+        return Outcome(quote.text, quote.sentences, grounded.text, quoted=True)
     withheld = None
     if strict:
         grounded, withheld = _supported_alone(grounded)

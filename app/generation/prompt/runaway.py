@@ -43,7 +43,7 @@ class RunawayGuard:
             above: Texts that the reader sees already: a model that begins with their words says
                 nothing new.
         """
-        self._above = {gram for text in above for gram in _grams(text)}
+        self._above = {gram: text for text in above for gram in _grams(text)}
         known = {gram for text in allowed for gram in _grams(text)}
         self._instructions = {gram for text in instructions for gram in _grams(text)} - known
         self._starts = {gram[:_HOLD_WORDS] for gram in self._instructions}
@@ -54,6 +54,8 @@ class RunawayGuard:
         self._shown = 0
         """How much of it was let through."""
         self.stopped: Runaway | None = None
+        self.repeated = ""
+        """What stood above and began to come again."""
 
     @property
     def text(self) -> str:
@@ -145,7 +147,10 @@ class RunawayGuard:
 
     def _stands_above(self, words: tuple[str, ...]) -> bool:
         """Return whether the text begins with eight words of what the reader sees already."""
-        return not self._seen and words[:LEAK_WORDS] in self._above
+        if self._seen or words[:LEAK_WORDS] not in self._above:
+            return False
+        self.repeated = self._above[words[:LEAK_WORDS]]
+        return True
 
     def _may_stand_above(self, words: tuple[str, ...]) -> bool:
         """Return whether its first words, fewer than eight, may go on so."""

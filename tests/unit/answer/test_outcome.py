@@ -59,6 +59,13 @@ def test_words_that_repeat_the_quote_are_not_said_twice() -> None:
     assert outcome.model_text == outcome.text
 
 
+def test_what_a_model_began_to_repeat_is_what_it_said() -> None:
+    said = _ground("Its melting point is 1085 degrees Celsius.")
+    outcome = choose_outcome(_quote(leads=True), said, "repeat", confident=True)
+    assert (outcome.text, outcome.quoted) == (_quote(leads=True).text, True)
+    assert outcome.model_text == "Its melting point is 1085 degrees Celsius [1]."
+
+
 @pytest.mark.parametrize(
     ("said", "stopped", "reason"),
     [

@@ -75,3 +75,19 @@ def test_short_sentences_and_cells_may_come_again(text: str) -> None:
 def test_text_that_repeats_nothing_comes_through_whole(words: list[str]) -> None:
     text = " ".join(words) + "."
     assert _through(text, RunawayGuard([TOLD])) == text
+
+
+ABOVE = "The tunnel under the river was opened to trains on 3 May 1869 [1]."
+
+
+def test_a_model_that_says_what_stands_above_is_ended_and_the_sentence_is_named() -> None:
+    guard = RunawayGuard([], above=["It is long [1].", ABOVE])
+    assert _through("The tunnel under the river was opened to trains on 3 May 1869.", guard) == ""
+    assert (guard.stopped, guard.repeated) == ("repeat", ABOVE)
+
+
+def test_a_model_that_goes_another_way_within_eight_words_is_shown() -> None:
+    guard = RunawayGuard([], above=[ABOVE])
+    text = "The tunnel under the river was closed in 1870."
+    assert _through(text, guard) == text
+    assert (guard.stopped, guard.repeated) == (None, "")

@@ -83,8 +83,8 @@ export function answered(exchange: Exchange, answer: AnswerRecord): Exchange {
 }
 
 /** Whether an answer is quotes alone: no model's word is in it. */
-export function isQuoted({ generator, model_text: words }: Pick<AnswerRecord, "generator" | "model_text">): boolean {
-  return generator.startsWith("extractive") && (words ?? "") === "";
+export function isQuoted({ generator }: Pick<AnswerRecord, "generator">): boolean {
+  return generator.startsWith("extractive");
 }
 
 /** The exchange whose sources are shown: the one that a pill points at, else the last. */
