@@ -37,7 +37,8 @@ NEAREST = "Nothing in your documents says it outright. These places come nearest
 class ServerEvent:
     """A server-sent event.
 
-    `meta`, `sources`, `quote`, `reading`, `token`, `final` of an answer; `job` of a job.
+    `meta`, `sources`, `quote`, `reading`, `token`, `final` of an answer; `progress`, `report`,
+    `final` of a check; `job` of a job.
     """
 
     name: str
@@ -398,13 +399,26 @@ class DocuMindClient(Connection):
         against: str | None = None,
         judge: str | None = None,
         check_by: str | None = None,
+        watch: Callable[[Json], None] = lambda _: None,
     ) -> Json:
-        """Return the verdict of every sentence of a text (a CheckReport)."""
+        """Return the verdict of every sentence of a text (a CheckReport).
+
+        `watch` is given {done, of, by} while the sentences are read.
+
+        Raises:
+            ProviderUnreachable: The server ended before the report.
+        """
         given = {"library": library, "against": against, "judge": judge, "check_by": check_by}
-        return self.post(
-            "/api/v1/check",
-            {"text": text, **{name: value for name, value in given.items() if value is not None}},
-        )
+        asked = {name: value for name, value in given.items() if value is not None}
+        with self._stream(
+            "POST", "/api/v1/check", {"text": text, "stream": True, **asked}
+        ) as events:
+            for event in events:
+                if event.name == "final":
+                    return event.data
+                if event.name == "progress":
+                    watch(event.data)
+        raise errors.ProviderUnreachable("the server ended before the check did; try it again")
 
     def query(self, question: str, **options: object) -> Json:
         """Return the answer to a question; options are the fields of QueryRequest."""

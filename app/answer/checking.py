@@ -65,6 +65,14 @@ class Source:
         )
 
 
+Watch = Callable[[int, int], None]
+"""Is told how many sentences are read, and of how many."""
+
+
+def unwatched(done: int, of: int) -> None:
+    """Tell nobody."""
+
+
 SourcesOf = Callable[[Sequence[Claim]], Sequence[Sequence[Source]]]
 """Returns what each claim is held against."""
 
@@ -93,13 +101,16 @@ class CheckService:
         self._reader = reader
         self._echo = PromptEcho(prompts)
 
-    def against(self, text: str, source: str) -> CheckReport:
+    def against(self, text: str, source: str, watch: Watch = unwatched) -> CheckReport:
         """Check a text against another text; findings have offsets and no document."""
         place = Source(ReadPassage.of_text(source))
         claims = _claims_of(text)
-        return _report(text, self._verdicts(claims, "source", lambda found: [[place]] * len(found)))
+        verdicts = self._verdicts(
+            claims, "source", lambda found: [[place]] * len(found), lambda n: watch(n, len(claims))
+        )
+        return _report(text, verdicts)
 
-    def in_libraries(self, text: str, scope: Scope) -> CheckReport:
+    def in_libraries(self, text: str, scope: Scope, watch: Watch = unwatched) -> CheckReport:
         """Check a text against the best passages for each sentence, in the scope.
 
         A sentence that cites a reference of the text's own list is held against the documents that
@@ -112,11 +123,15 @@ class CheckService:
         listed = entries if references else ()
         cites = {start: cited_in(text[start:end], listed) for start, end, _ in claim_spans(text)}
         verdicts: dict[int, tuple[Verdict, list[Finding]]] = {}
+
+        def read(n: int) -> None:
+            watch(len(verdicts) + n, len(claims))
+
         for doc_ids, group in _by_documents(claims, cites, references).items():
-            found = self._verdicts(group, "search", self._library_sources("papers", doc_ids))
+            found = self._verdicts(group, "search", self._library_sources("papers", doc_ids), read)
             verdicts |= {at: one for at, one in found.items() if one[0] in _DECIDED}
         others = {start: claim for start, claim in claims.items() if start not in verdicts}
-        verdicts |= self._verdicts(others, "search", self._library_sources(scope))
+        verdicts |= self._verdicts(others, "search", self._library_sources(scope), read)
         return replace(_report(text, verdicts, cites), references=references)
 
     def _library_sources(self, scope: Scope, doc_ids: tuple[str, ...] = ()) -> SourcesOf:
@@ -165,9 +180,16 @@ class CheckService:
         return merge(found, _PASSAGES).hits
 
     def _verdicts(
-        self, claims: Mapping[int, Claim], against: Origin, sources_of: SourcesOf
+        self,
+        claims: Mapping[int, Claim],
+        against: Origin,
+        sources_of: SourcesOf,
+        read: Callable[[int], None] = lambda _: None,
     ) -> dict[int, tuple[Verdict, list[Finding]]]:
-        """Return verdict and findings of each claim, by where it begins."""
+        """Return verdict and findings of each claim, by where it begins.
+
+        `read` is told after each how many are done.
+        """
         verdicts: dict[int, tuple[Verdict, list[Finding]]] = {}
         starts = list(claims)
         for batch in (starts[at : at + _BATCH] for at in range(0, len(starts), _BATCH)):
@@ -176,6 +198,7 @@ class CheckService:
             examination = Examination(distinct.values(), self._reader, against)
             for start, held_against in zip(batch, sources, strict=True):
                 claim = claims[start]
+                read(len(verdicts))
                 if self._echo.repeats(claim):
                     verdicts[start] = "not_found", []
                     continue

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from app.answer.checking import Watch, unwatched
 from app.answer.models import ModelCalls, ModelSelector
 from app.core.cancel import CancelToken
 from app.core.errors import InvalidInput, ModelNotInstalled, ProviderError
@@ -132,6 +133,10 @@ class ClaimJudge:
     by: CheckBy = "reader"
     """Who decides where a request does not say it (CHECK_BY)."""
 
+    def speaks(self, model: str | None, by: CheckBy | None) -> bool:
+        """Return whether a model is asked: one is named, or has a part in what decides."""
+        return model is not None or (by or self.by) != "reader"
+
     def on_report(
         self,
         report: CheckReport,
@@ -139,6 +144,7 @@ class ClaimJudge:
         *,
         model: str | None = None,
         by: CheckBy | None = None,
+        watch: Watch = unwatched,
     ) -> CheckReport:
         """Return a report with a model's verdicts, where one is named or decides.
 
@@ -151,6 +157,7 @@ class ClaimJudge:
             cancel: Ends the calls.
             model: The model's name; None: a decision model of the host, else the one that answers.
             by: Who decides; None: as configured.
+            watch: Is told how many sentences the model has judged.
 
         Raises:
             InvalidInput: The request asks for a model's verdict, and none answers here, or more
@@ -158,9 +165,9 @@ class ClaimJudge:
                 reader decides, and the report has the reason.
             ModelNotInstalled: The host does not have the model.
         """
-        decides = by or self.by
-        if model is None and decides == "reader":
+        if not self.speaks(model, by):
             return report
+        decides = by or self.by
         choice = self.models.select(model)
         judge = choice.judge or choice.model
         asked = sum(bool(one.citations) for one in report.sentences)
@@ -176,7 +183,7 @@ class ClaimJudge:
             if model is not None or by is not None:
                 raise InvalidInput(why)
             return replace(report, judge_failed=why)
-        judged, failed = self._judged(report.sentences, judge, cancel)
+        judged, failed = self._judged(report.sentences, judge, cancel, watch)
         sentences = tuple(
             one
             if _is_copy(one)
@@ -193,7 +200,11 @@ class ClaimJudge:
         )
 
     def _judged(
-        self, sentences: Sequence[CheckedSentence], model: Generator, cancel: CancelToken
+        self,
+        sentences: Sequence[CheckedSentence],
+        model: Generator,
+        cancel: CancelToken,
+        watch: Watch,
     ) -> tuple[list[CheckedSentence], str | None]:
         """Return sentences with the model's verdicts, and why it was asked no further."""
         judged = list(sentences)
@@ -204,6 +215,7 @@ class ClaimJudge:
                 judged[at] = replace(one, judged="not_supported")
                 continue
             cancel.raise_if_cancelled()
+            watch(at, len(judged))
             quotes = [finding.quote for finding in one.citations]
             try:
                 yes = states(self.prompts, one.text, quotes, partial(model.stream, cancel=cancel))

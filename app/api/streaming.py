@@ -15,7 +15,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, suppress
 from dataclasses import asdict
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from anyio import to_thread
 from fastapi import Response
@@ -229,12 +229,23 @@ async def cancel_on_disconnect(receive: Receive, cancel: CancelToken) -> None:
     cancel.cancel()
 
 
+class Feed(Protocol):
+    """What an event stream sends: bytes of events, in batches."""
+
+    cancel: CancelToken
+    error: BaseException | None
+
+    async def start(self) -> None: ...
+
+    async def next_batch(self, timeout_s: float) -> list[bytes] | None: ...
+
+
 class EventStream(Response):
     """A reply of server-sent events fed by a pump."""
 
     def __init__(
         self,
-        pump: Pump[bytes],
+        pump: Feed,
         request_id: str,
         heartbeat_s: float = HEARTBEAT_S,
         end: Callable[[BaseException | None], bytes] | None = None,
@@ -434,6 +445,48 @@ class Places:
         self._free.release()
         if not ended.cancelled():
             ended.exception()  # seen, though the client may have left
+
+
+class PlacedWork:
+    """The events of work in one of the places: what it tells meanwhile, and what it returns."""
+
+    def __init__(
+        self, places: Places, work: Callable[[CancelToken, Callable[[bytes], None]], bytes]
+    ) -> None:
+        """Keep work that is given a token and a function that takes its events."""
+        self.cancel = CancelToken()
+        self.error: BaseException | None = None
+        self._places = places
+        self._work = work
+        self._told: asyncio.Queue[bytes | None] = asyncio.Queue()
+
+    async def start(self) -> None:
+        """Begin the work, once a place is free."""
+        loop = asyncio.get_running_loop()
+
+        def tell(said: bytes) -> None:
+            loop.call_soon_threadsafe(self._told.put_nowait, said)
+
+        task = loop.create_task(self._run(tell))
+        self.cancel.on_cancel(lambda: loop.call_soon_threadsafe(task.cancel))
+
+    async def next_batch(self, timeout_s: float) -> list[bytes] | None:
+        """Return the next event, nothing after `timeout_s` seconds of silence, None at the end."""
+        try:
+            said = await asyncio.wait_for(self._told.get(), timeout_s)
+        except TimeoutError:
+            return []
+        return None if said is None else [said]
+
+    async def _run(self, tell: Callable[[bytes], None]) -> None:
+        """Do the work. An edge: any exception is kept for the reader."""
+        try:
+            last = await self._places.run(lambda _: self._work(self.cancel, tell))
+            self._told.put_nowait(last)
+        except Exception as error:  # noqa: BLE001
+            self.error = error
+        finally:
+            self._told.put_nowait(None)
 
 
 async def settled(

@@ -404,6 +404,14 @@ def _keep(shown: Provisional) -> None:
 Format = Literal[ReportForm, "json"]
 
 
+Changed = Callable[[Json], None]
+"""Takes how far work is."""
+
+
+def _unseen(_: Json) -> None:
+    """Show nothing."""
+
+
 def check(
     file: Annotated[
         str,
@@ -449,9 +457,13 @@ def check(
     with SandboxedParser(settings.ingest()) as parser, connect(settings) as client:
         source = parser.parse(against, against.name).text if against else None
 
-        def checked(content: bytes | Path, name: str) -> Json:
+        def checked(content: bytes | Path, name: str, changed: Changed = _unseen) -> Json:
             text = parser.parse(content, name).text
-            return client.check(text, library, source, judge, check_by)
+
+            def watch(now: Json) -> None:
+                changed({"done": now["done"], "total": now["of"], "unit": "sentences"})
+
+            return client.check(text, library, source, judge, check_by, watch)
 
         if file != "-" and Path(file).is_dir():
             if form not in ("markdown", "json"):
@@ -459,10 +471,12 @@ def check(
             _check_drafts(Path(file), checked, as_json=form == "json")
             return
         stdin = file == "-"
-        report = checked(
-            sys.stdin.buffer.read() if stdin else Path(file),
-            "text.md" if stdin else Path(file).name,
-        )
+        with job_progress("checking") as changed:
+            report = checked(
+                sys.stdin.buffer.read() if stdin else Path(file),
+                "text.md" if stdin else Path(file).name,
+                changed,
+            )
     if form == "json":
         emit(report)
     elif form == "docx":

@@ -190,9 +190,9 @@ def main() -> None:
     kept = Kept(given.cache / "facts" / f"{model}.jsonl")
     with tempfile.TemporaryDirectory() as folder:
         papers = {one.paper for one in facts}
-        ids, quotes = _written(collection, papers, Path(folder)), "quotes"
+        ids, quotes = written(collection, papers, Path(folder)), "quotes"
         with Served(Path(folder, "data"), LLM_PROVIDER="extractive") as server:  # quotes alone
-            by_id = _documents(server.client, ids)
+            by_id = sent(server.client, ids)
 
             def quoted(fact: Fact) -> Row:
                 return kept.row(f"{quotes}/{fact.key}", lambda: ask(server.client, by_id, fact))
@@ -211,7 +211,7 @@ def main() -> None:
     _report(rows, model)
 
 
-def _written(collection: Collection, papers: Container[str], folder: Path) -> dict[str, Path]:
+def written(collection: Collection, papers: Container[str], folder: Path) -> dict[str, Path]:
     """Write papers as files and return them by their ids."""
     files = {}
     for one in (one for one in collection.passages if one.id in papers):
@@ -221,12 +221,12 @@ def _written(collection: Collection, papers: Container[str], folder: Path) -> di
     return files
 
 
-def _documents(client: DocuMindClient, files: Mapping[str, Path]) -> dict[str, str]:
+def sent(client: DocuMindClient, files: Mapping[str, Path]) -> dict[str, str]:
     """Send the papers and return their document ids."""
-    sent = [FileToSend(path) for path in files.values()]
+    given = [FileToSend(path) for path in files.values()]
     found: dict[str, str] = {}
-    for begin in range(0, len(sent), 8):
-        reply = client.ingest(sent[begin : begin + 8], "papers")
+    for begin in range(0, len(given), 8):
+        reply = client.ingest(given[begin : begin + 8], "papers")
         for name, one in zip(list(files)[begin : begin + 8], reply["documents"], strict=True):
             found[name] = str(one["doc_id"])
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import re
 import select
@@ -228,3 +229,37 @@ def test_a_judge_that_fails_is_told_in_the_reply_and_in_reports(tmp_path: Path) 
 def test_without_a_model_a_judge_is_refused_with_the_reason(shop: Site) -> None:
     reply = shop.client.post("/api/v1/check", json={"text": "Tin is grey.", "judge": "tiny"})
     assert (reply.status_code, reply.json()["code"]) == (422, "invalid_input")
+
+
+def _events(shop: Site, **asked: object) -> list[tuple[str, dict[str, object]]]:
+    reply = shop.client.post("/api/v1/check", json={**asked, "stream": True})
+    assert reply.headers["content-type"].startswith("text/event-stream")
+    parts = [part.split("\n") for part in reply.text.split("\n\n") if part.startswith("event: ")]
+    return [
+        (name.removeprefix("event: "), json.loads(data.removeprefix("data: ")))
+        for name, data in parts
+    ]
+
+
+def test_a_check_tells_how_far_it_is_and_the_readers_verdicts_before_a_models(
+    tmp_path: Path,
+) -> None:
+    text = "Copper is a soft red metal. Copper melts at 1085 degrees Celsius."
+    model = ScriptedGenerator("Yes.", "No.")
+    with site(tmp_path, FixedModels(model)) as opened:
+        assert opened.upload(("copper.txt", COPPER.encode()))[0] == 201
+        alone = _events(opened, text=text, library="papers")
+        judged = _events(opened, text=text, library="papers", judge="tiny")
+    assert [name for name, _ in alone] == ["progress", "progress", "final"]
+    assert [said for name, said in alone if name == "progress"] == [
+        {"done": done, "of": 2, "by": "reader"} for done in (0, 1)
+    ]
+    names = [name for name, _ in judged]
+    assert names == ["progress", "progress", "report", "progress", "progress", "final"]
+    assert judged[2][1] == alone[-1][1]
+    assert judged[-1][1]["judge"] == model.name
+
+
+def test_a_check_that_is_refused_while_it_streams_ends_with_the_reason(shop: Site) -> None:
+    ((name, said), *_) = reversed(_events(shop, text="Tin is grey.", judge="tiny"))
+    assert (name, said["code"]) == ("error", "invalid_input")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
+from app.answer.checking import Watch
 from app.answer.records import answer_set
 from app.api.deps import Composition, ContextDep, RequestContext, events, files, needs, needs_all
 from app.api.errors import ANSWERING, PROVIDER, declared
@@ -40,7 +42,7 @@ from app.api.schemas.questions import (
     StoredAnswer,
     SuggestionList,
 )
-from app.api.streaming import reply
+from app.api.streaming import EventStream, PlacedWork, event, reply
 from app.api.uploads import UploadReceiver, form_of, received
 from app.check_report import ReportForm, written
 from app.core.cancel import CancelToken
@@ -355,27 +357,61 @@ async def check(request: Request, asked: CheckRequest, context: ContextDep) -> R
 
     Nothing is stored. Few checks run at once: over that, and after a wait, the reply is `busy`.
     """
+    places = context.edge.checks
+    if asked.stream:
+        work = partial(_checked_aloud, context, asked)
+        return EventStream(PlacedWork(places, work), context.request_id)
 
-    def work(cancel: CancelToken) -> Response:
+    def silent(cancel: CancelToken) -> Response:
         body = adapter(CheckReport).dump_json(checked(context, asked, cancel))
         return Response(body, media_type="application/json")
 
-    return await context.edge.checks.run(work, request.receive)
+    return await places.run(silent, request.receive)
 
 
-def checked(context: RequestContext, asked: CheckRequest, cancel: CancelToken) -> CheckReport:
-    """Return the checked text; `cancel` ends it between its steps, and the calls of the judge."""
-    checker = context.services.checker
+def checked(
+    context: RequestContext,
+    asked: CheckRequest,
+    cancel: CancelToken,
+    tell: Callable[[str, object], None] = lambda *_: None,
+) -> CheckReport:
+    """Return the checked text.
+
+    Args:
+        context: Who asks, and the services.
+        asked: The text, and what it is held against.
+        cancel: Ends it between sentences, and the calls of the judge.
+        tell: Is given the events `progress` and `report`.
+    """
+    checker, judge = context.services.checker, context.services.judge
+
+    def watched(by: str) -> Watch:
+        def watch(done: int, of: int) -> None:
+            cancel.raise_if_cancelled()
+            tell("progress", {"done": done, "of": of, "by": by})
+
+        return watch
+
+    read = watched("reader")
     if asked.against is not None:
-        report = checker.against(asked.text, asked.against)
-        cancel.raise_if_cancelled()
+        report = checker.against(asked.text, asked.against, read)
         if asked.library is not None:
             report = checker.with_better(report, context.scope(asked.library))
     else:
-        report = checker.in_libraries(asked.text, context.scope(asked.library))
+        report = checker.in_libraries(asked.text, context.scope(asked.library), read)
     cancel.raise_if_cancelled()
-    judge = context.services.judge
-    return judge.on_report(report, cancel, model=asked.judge, by=asked.check_by)
+    if judge.speaks(asked.judge, asked.check_by):
+        tell("report", json_values(report))
+    return judge.on_report(
+        report, cancel, model=asked.judge, by=asked.check_by, watch=watched("model")
+    )
+
+
+def _checked_aloud(
+    context: RequestContext, asked: CheckRequest, cancel: CancelToken, send: Callable[[bytes], None]
+) -> bytes:
+    report = checked(context, asked, cancel, lambda name, data: send(event(name, data)))
+    return event("final", json_values(report))
 
 
 @checks_router.post(

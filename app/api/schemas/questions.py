@@ -413,6 +413,11 @@ class CheckRequest(Request):
         " `both` (supported where both say so); null:"
         " CHECK_BY",
     )
+    stream: bool = Field(
+        False,
+        description="send events instead: `progress` {done, of, by} while sentences are read,"
+        " `report` with the reader's verdicts where a model's follow, and `final`",
+    )
 
 
 class FileText(Reply):

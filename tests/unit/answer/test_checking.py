@@ -108,3 +108,11 @@ def test_a_sentence_that_repeats_the_instructions_is_never_supported() -> None:
     checker = service(prompts=[told])
     report = checker.against(f"{told} Warsaw stands on the Vistula.", f"{told} {WARSAW}")
     assert [one.verdict for one in report.sentences] == ["not_found", "supported"]
+
+
+def test_a_watcher_is_told_of_each_sentence_how_many_are_read() -> None:
+    text = "Warsaw stands on the Vistula. Rollo swore fealty in 911. Bananas ripen."
+    told: list[tuple[int, int]] = []
+    service().in_libraries(text, "public", lambda done, of: told.append((done, of)))
+    service().against(text, WARSAW, lambda done, of: told.append((done, of)))
+    assert told == [(0, 3), (1, 3), (2, 3)] * 2

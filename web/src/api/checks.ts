@@ -1,9 +1,26 @@
-import { call, send } from "@/api/http";
-import type { CheckReport, CheckRequest, FileText } from "@/api/types";
+import { ApiError, call, send } from "@/api/http";
+import { eventsOf } from "@/api/stream";
+import type { CheckReport, CheckRequest, FileText, Problem } from "@/api/types";
 
 /** The verdict of every sentence of a text. */
 export function checkText(asked: CheckRequest): Promise<CheckReport> {
   return call<CheckReport>("POST", "api/v1/check", asked);
+}
+
+/** How many sentences are read, and by whom. */
+export interface CheckProgress {
+  done: number;
+  of: number;
+  by: "reader" | "model";
+}
+
+/** The same with its progress, and the reader's verdicts before those of a model. Aborting the signal ends the check. */
+export async function* checkAloud(asked: CheckRequest, signal: AbortSignal): AsyncGenerator<{ progress: CheckProgress } | { report: CheckReport }> {
+  for await (const { event, data } of eventsOf("api/v1/check", { ...asked, stream: true }, signal)) {
+    const body = JSON.parse(data) as unknown;
+    if (event === "error") throw new ApiError(body as Problem);
+    yield event === "progress" ? { progress: body as CheckProgress } : { report: body as CheckReport };
+  }
 }
 
 /** The text of a file, read by the server and not kept. */

@@ -1,6 +1,6 @@
 import { ApiError, problemOf, send, Unreachable } from "@/api/http";
 import type { AnswerRecord, Problem, Question, QuoteRecord, SourceRecord } from "@/api/types";
-import { EventStreamParser } from "@/lib/sse";
+import { EventStreamParser, type ServerEvent } from "@/lib/sse";
 
 export type StreamEvent =
   | { kind: "meta"; answerId: string; conversationId: string | null; generator: string; embedder: string }
@@ -35,9 +35,17 @@ interface ReadingBody {
  * Throws ApiError for a refused question and for an `error` event, Unreachable when the connection breaks before `final`.
  */
 export async function* ask(request: Question, signal: AbortSignal): AsyncGenerator<StreamEvent> {
-  const response = await send("api/v1/chat", {
+  for await (const { event, data } of eventsOf("api/v1/chat", request, signal)) {
+    const parsed = interpret(event, JSON.parse(data) as unknown);
+    if (parsed !== null) yield parsed;
+  }
+}
+
+/** What a route streams in reply to a body. Throws Unreachable when the connection breaks. */
+export async function* eventsOf(path: string, body: unknown, signal: AbortSignal): AsyncGenerator<ServerEvent> {
+  const response = await send(path, {
     method: "POST",
-    body: JSON.stringify(request),
+    body: JSON.stringify(body),
     headers: { "Content-Type": "application/json", Accept: "text/event-stream" },
     signal,
   });
@@ -50,11 +58,7 @@ export async function* ask(request: Question, signal: AbortSignal): AsyncGenerat
       const { done, value } = await reader.read().catch((error: unknown) => {
         throw signal.aborted ? error : new Unreachable(error);
       });
-      const events = parser.push(done ? "\n\n" : decoder.decode(value, { stream: true }));
-      for (const { event, data } of events) {
-        const parsed = interpret(event, JSON.parse(data) as unknown);
-        if (parsed !== null) yield parsed;
-      }
+      yield* parser.push(done ? "\n\n" : decoder.decode(value, { stream: true }));
       if (done) return;
     }
   } finally {

@@ -58,7 +58,7 @@ export type Receipt = Schemas["Receipt"];
 export type JobRecord = Schemas["Job"];
 export type JobList = Schemas["JobList"];
 
-export type CheckRequest = Schemas["CheckRequest"];
+export type CheckRequest = Omit<Schemas["CheckRequest"], "stream">;
 export type CheckReport = Schemas["CheckReport"];
 export type CheckedSentence = Schemas["CheckedSentence"];
 export type CheckReference = Schemas["Reference"];

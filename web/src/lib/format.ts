@@ -62,6 +62,7 @@ const UNITS: Record<string, Message> = {
   pages: "pages",
   pairs: "pairs",
   questions: "questions",
+  sentences: "sentences",
 };
 
 /** How far a job is: "12 of 40 documents · about 2 min left". */

@@ -1,16 +1,17 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { useState } from "react";
-import { checkText } from "@/api/checks";
+import { useRef, useState } from "react";
+import { type CheckProgress, checkAloud, checkText } from "@/api/checks";
 import { models } from "@/api/queries";
 import type { CheckRequest } from "@/api/types";
 import { Button } from "@/components/ui/button";
 import { Segmented, Select } from "@/components/ui/field";
 import { Banner } from "@/components/ui/banner";
+import { Meter } from "@/components/ui/meter";
 import { Page } from "@/components/ui/section";
 import { Empty, Failure, Skeleton } from "@/components/ui/states";
 import { useDraft } from "@/hooks/use-draft";
 import { useWorkspace } from "@/hooks/use-workspace";
-import { LIBRARIES, optionsOf } from "@/lib/format";
+import { LIBRARIES, optionsOf, progressWords } from "@/lib/format";
 import { type Message, t } from "@/lib/language";
 import { withSentence } from "@/lib/recheck";
 import { CheckedText } from "./checked-text";
@@ -28,16 +29,26 @@ export function CheckPage() {
   const [judge, setJudge] = useState(NO_JUDGE);
   const [decides, setDecides] = useState<CheckBy>("reader");
   const { data } = useQuery(models);
-  const read = (of: string): CheckRequest => ({ text: of, library, against: source === null || source.trim() === "" ? null : source });
-  const asked = (of: string): CheckRequest => (judge === NO_JUDGE ? read(of) : { ...read(of), judge, check_by: decides });
+  const [progress, setProgress] = useState<Underway | null>(null);
+  const stop = useRef<AbortController | null>(null);
+  const against = source === null || source.trim() === "" ? null : source;
+  const asked = (of: string): CheckRequest => ({ text: of, library, against, ...(judge === NO_JUDGE ? {} : { judge, check_by: decides }) });
   const check = useMutation({
     mutationFn: async () => {
-      // The reader's verdicts come at once, those of a model replace them.
-      if (judge !== NO_JUDGE) change({ report: await checkText({ ...read(text), check_by: "reader" }) });
-      return await checkText(asked(text));
+      const { signal } = (stop.current = new AbortController());
+      try {
+        for await (const said of checkAloud(asked(text), signal)) {
+          if ("report" in said) change({ report: said.report });
+          else setProgress((was) => underway(was, said.progress));
+        }
+      } catch (error) {
+        if (!signal.aborted) throw error;
+      }
     },
-    onMutate: () => change({ report: null }),
-    onSuccess: (found) => change({ report: found }),
+    onMutate: () => {
+      change({ report: null });
+      setProgress(null);
+    },
   });
   const recheck = useMutation({
     mutationFn: ({ edited }: { at: number; edited: string }) => checkText(asked(edited)),
@@ -93,6 +104,15 @@ export function CheckPage() {
           </Button>
         </div>
       </form>
+      {check.isPending && (
+        <div className="flex items-center gap-3">
+          <Meter value={progress === null ? null : progress.done / progress.of} label={t("Progress of the check")} className="flex-1" />
+          <span className="text-xs text-muted tabular-nums">{progress !== null && saying(progress)}</span>
+          <Button look="quiet" onClick={() => stop.current?.abort()}>
+            {t("Stop")}
+          </Button>
+        </div>
+      )}
       {check.isPending && report === null && <Skeleton lines={8} />}
       {check.isPending && report !== null && <Banner>{t("{model} reads the sentences; until then these are the reader’s verdicts.", { model: judge })}</Banner>}
       {check.isError && <Failure error={check.error} onRetry={() => check.mutate()} what={t("The check failed.")} />}
@@ -104,3 +124,18 @@ export function CheckPage() {
   );
 }
 
+
+/** Progress, and when its first sentence was read. */
+type Underway = CheckProgress & { since: number };
+
+function underway(was: Underway | null, now: CheckProgress): Underway {
+  return { ...now, since: was?.by === now.by ? was.since : Date.now() };
+}
+
+function saying({ done, of, since }: Underway): string {
+  const left = done === 0 ? 0 : ((Date.now() - since) / 1000 / done) * (of - done);
+  return progressWords({ done, total: of, unit: "sentences", eta_s: left < LONG_S ? null : left });
+}
+
+/** Seconds from which it is said how long a check still takes. */
+const LONG_S = 3;
