@@ -30,12 +30,12 @@ from app.api.routes.ingest import submitted
 from app.api.schemas.base import IngestResponse, Reply, Tolerant
 from app.api.schemas.questions import (
     MOST_CHARACTERS,
-    CheckRequest,
     FilterFields,
     QueryRequest,
     SearchQuery,
     SearchResponse,
     Tag,
+    TextToCheck,
 )
 from app.api.streaming import Pump, finals, last_item, settled
 from app.check_report import as_text
@@ -206,7 +206,7 @@ class CiteReply(Reply):
     view_url: str = Field(description="relative to the server: the page shows the characters")
 
 
-class CheckArguments(CheckRequest, extra="ignore"):
+class CheckArguments(TextToCheck, extra="ignore"):
     """The text to check."""
 
     text: Annotated[

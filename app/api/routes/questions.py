@@ -41,6 +41,7 @@ from app.api.schemas.questions import (
     SearchResponse,
     StoredAnswer,
     SuggestionList,
+    TextToCheck,
 )
 from app.api.streaming import EventStream, PlacedWork, event, reply
 from app.api.uploads import UploadReceiver, form_of, received
@@ -371,7 +372,7 @@ async def check(request: Request, asked: CheckRequest, context: ContextDep) -> R
 
 def checked(
     context: RequestContext,
-    asked: CheckRequest,
+    asked: TextToCheck,
     cancel: CancelToken,
     tell: Callable[[str, object], None] = lambda *_: None,
 ) -> CheckReport:
@@ -408,7 +409,7 @@ def checked(
 
 
 def _checked_aloud(
-    context: RequestContext, asked: CheckRequest, cancel: CancelToken, send: Callable[[bytes], None]
+    context: RequestContext, asked: TextToCheck, cancel: CancelToken, send: Callable[[bytes], None]
 ) -> bytes:
     report = checked(context, asked, cancel, lambda name, data: send(event(name, data)))
     return event("final", json_values(report))

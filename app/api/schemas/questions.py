@@ -390,8 +390,8 @@ MOST_CHARACTERS = 500_000
 _Text = Annotated[str, StringConstraints(min_length=1, max_length=MOST_CHARACTERS)]
 
 
-class CheckRequest(Request):
-    """A text to check, sentence by sentence."""
+class TextToCheck(Request):
+    """A text, what it is held against, and who judges."""
 
     text: _Text
     library: Scope | None = Field(
@@ -413,6 +413,11 @@ class CheckRequest(Request):
         " `both` (supported where both say so); null:"
         " CHECK_BY",
     )
+
+
+class CheckRequest(TextToCheck):
+    """A text to check, sentence by sentence."""
+
     stream: bool = Field(
         False,
         description="send events instead: `progress` {done, of, by} while sentences are read,"
