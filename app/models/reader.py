@@ -37,7 +37,7 @@ class MiniLmReader:
 
         Raises:
             ModelNotInstalled: The graph is not there.
-            Unreadable: The tokenizer is damaged.
+            Unreadable: The embedded model's tokenizer, which reads for both, is damaged.
         """
         folder = folder or bundle("reader")
         graph = folder / "int8.graph"
@@ -46,7 +46,7 @@ class MiniLmReader:
                 f"the graph of {READER!r} is not in {str(folder)!r}; it is a file of the"
                 " repository: git restore app/bundle/reader"
             )
-        self._tokenizer = BertTokenizer(folder / "tokenizer.json")
+        self._tokenizer = BertTokenizer(bundle("minilm") / "tokenizer.json")  # one vocabulary
         self._session = BertSession(graph, threads)
 
     @property

@@ -113,7 +113,7 @@ def main() -> None:
     save_file(trained, given.into / "weights.safetensors")
     if given.graph:
         shape = BertShape(layers=given.layers, heads=HEADS, epsilon=EPSILON)
-        write_graph(given.graph, build_graph(trained, shape, "reader", "int8"), tokens, pairs)
+        write_graph(given.graph, build_graph(trained, shape, "reader", "int8"), pairs)
     write_json(
         given.into / "fit.json",
         {
@@ -127,10 +127,9 @@ def main() -> None:
     )
 
 
-def write_graph(folder: Path, graph: bytes, tokens: bytes, pairs: Sequence[Pair]) -> None:
-    """Write graph, tokenizer and where both are from; the graph last, and whole or not at all."""
+def write_graph(folder: Path, graph: bytes, pairs: Sequence[Pair]) -> None:
+    """Write graph and where it is from; the graph last, and whole or not at all."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "tokenizer.json").write_bytes(tokens)
     sources = ", ".join(sorted({pair.source for pair in pairs}))
     told = (
         "ms-marco-MiniLM-L-12-v2 by the authors of sentence-transformers, Apache-2.0, trained on by\n"
