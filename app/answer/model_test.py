@@ -204,7 +204,7 @@ class Counts:
     whole_s: float
 
 
-CheckedBy = Literal["model", "reader"]
+CheckedBy = Literal["model", "decision", "reader"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +256,8 @@ class TestReport:
     budget_s: float | None
     """Seconds that this host takes to read it; the first word comes after that."""
     checks: Mapping[CheckedBy, CheckRates] = field(default_factory=dict)
-    """The model as the judge of claims, and the reader on the same ones."""
+    """The model as the judge of claims, the host's decision model where it has one, and the reader
+    on the same ones."""
 
 
 def counted(replies: Sequence[ModelReply]) -> Counts:
@@ -300,7 +301,11 @@ def findings_of(report: TestReport, at: str) -> ModelFindings:
 
 
 def _judges(report: TestReport) -> Iterator[tuple[str, CheckRates]]:
-    names: Mapping[CheckedBy, str] = {"model": "it", "reader": "the reader"}
+    names: Mapping[CheckedBy, str] = {
+        "model": "it",
+        "decision": "the decision model",
+        "reader": "the reader",
+    }
     return ((name, report.checks[by]) for by, name in names.items() if by in report.checks)
 
 
@@ -421,8 +426,11 @@ class ModelTester:
                 if (prompts, at) not in asked:
                     replies.append(self._reply(choice, writer, prompts, at, question, cancel))
                     watch(replies, len(replies), total)
+        judges: dict[CheckedBy, Generator] = {"model": writer}
+        if choice.judge is not None:
+            judges["decision"] = choice.judge
         checks = self._checks(
-            writer, claims, cancel, lambda at: watch(replies, len(replies) + at, total)
+            judges, claims, cancel, lambda at: watch(replies, len(replies) + at, total)
         )
         found = findings_of(
             self._report(choice, writer, questions, replies, checks),
@@ -478,19 +486,19 @@ class ModelTester:
 
     def _checks(
         self,
-        writer: Generator,
+        judges: Mapping[CheckedBy, Generator],
         claims: Sequence[ExamClaim],
         cancel: CancelToken,
         watch: Callable[[int], None],
     ) -> dict[CheckedBy, CheckRates]:
-        """Ask model and reader of each claim whether its passage states it."""
-        said: dict[CheckedBy, list[bool]] = {"model": [], "reader": []}
-        seconds: dict[CheckedBy, float] = {"model": 0.0, "reader": 0.0}
+        """Ask models and the reader of each claim whether its passage states it."""
+        said: dict[CheckedBy, list[bool]] = {by: [] for by in (*judges, "reader")}
+        seconds: dict[CheckedBy, float] = dict.fromkeys(said, 0.0)
         for at, claim in enumerate(claims, 1):
             for by, verdicts in said.items():
                 begun = time.perf_counter()
-                if by == "model":
-                    verdicts.append(self._judged(writer, claim, cancel))
+                if by in judges:
+                    verdicts.append(self._judged(judges[by], claim, cancel))
                 else:
                     checked = self.checker.against(claim.text, claim.passage)
                     verdicts.append(checked.counts.supported > 0)

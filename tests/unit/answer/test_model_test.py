@@ -288,5 +288,14 @@ def test_a_model_is_told_as_a_judge_by_two_rates_beside_the_reader(exam: Exam) -
     assert "as a check the reader lets 0 of 20" in found.advice
 
 
+def test_a_decision_model_of_the_host_is_told_as_a_judge_too(exam: Exam) -> None:
+    decider = ScriptedGenerator(*["yes"] * len(CLAIMS))
+    exam.models.judge = decider
+    found = exam.play(lambda _, question: sentence(question))
+    assert decider.left == 0
+    assert list(json.loads(found.report)["checks"]) == ["model", "decision", "reader"]
+    assert "as a check the decision model lets 20 of 20 false sentences pass" in found.advice
+
+
 def test_a_judge_that_says_yes_to_everything_lets_everything_pass() -> None:
     assert rates(CLAIMS, [True] * 40, 80.0) == CheckRates(20, 20, 20, 20, 2.0)
