@@ -22,6 +22,7 @@ from app.core.ids import regular_file
 from app.core.types import Answer, AnswerStatus, Fusion, Mode, Question, Scope, Strategy
 from app.evaluation.arms import Arm
 from app.evaluation.cases import in_words
+from app.evaluation.degraded import Degraded
 from app.evaluation.metrics import RESAMPLES, grounded
 from app.evaluation.report import Experiment
 from app.evaluation.runner import DOCUMENTS, RankedPassages, experiment_of
@@ -217,8 +218,7 @@ class ServerAsk:
     """Asks a running server over HTTP; passage texts are fetched later, untimed."""
 
     client: DocuMindClient
-    degraded: set[str] = field(default_factory=set)
-    """Names of arms whose strategy the server degraded for want of a model."""
+    degraded: Degraded = field(default_factory=Degraded)
 
     def __call__(self, arm: Arm, probe: Probe, top_k: int) -> RankedPassages:
         start = time.perf_counter()
@@ -233,9 +233,8 @@ class ServerAsk:
             trace="summary",
         )
         ms = (time.perf_counter() - start) * 1000
-        notices = {str(notice["code"]) for notice in reply["notices"]}
-        if "strategy_degraded" in notices:
-            self.degraded.add(arm.name)
+        notices = ((str(one["code"]), str(one["message"])) for one in reply["notices"])
+        self.degraded.note(arm.name, notices)
         sources = reply["sources"]
         texts = tuple(self._text(source) for source in sources)
         stages = {str(stage["name"]): float(stage["ms"]) for stage in reply["trace"]["stages"]}
@@ -251,8 +250,7 @@ class ServerAsk:
 @dataclass(frozen=True, slots=True)
 class ServiceAsk:
     answer: Callable[[Question], Answer]
-    degraded: set[str] = field(default_factory=set)
-    """Names of arms whose strategy was degraded for want of a model."""
+    degraded: Degraded = field(default_factory=Degraded)
 
     def __call__(self, arm: Arm, probe: Probe, top_k: int) -> RankedPassages:
         question = Question(
@@ -267,8 +265,7 @@ class ServiceAsk:
         start = time.perf_counter()
         answer = self.answer(question)
         ms = (time.perf_counter() - start) * 1000
-        if any(notice.code == "strategy_degraded" for notice in answer.notices):
-            self.degraded.add(arm.name)
+        self.degraded.note(arm.name, ((one.code, one.message) for one in answer.notices))
         hits = [evidence.hit.passage for evidence in answer.evidence]
         stages = {stage.name: stage.ms for stage in answer.trace.stages}
         return RankedPassages(

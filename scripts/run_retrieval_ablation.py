@@ -17,6 +17,7 @@ from app.cli.main import run_at_edge
 from app.client import DocuMindClient
 from app.core.ids import fingerprint8
 from app.core.types import Fingerprint, Library
+from app.evaluation.degraded import Degraded
 from app.evaluation.report import (
     Experiment,
     ReportProvenance,
@@ -97,14 +98,12 @@ def titles_like(client: DocuMindClient, probe: Probe) -> Iterable[str]:
             yield str(document["title"])
 
 
-def remarks(degraded: set[str], skipped: Sequence[str] = ()) -> tuple[str, ...]:
+def remarks(degraded: Degraded, skipped: Sequence[str] = ()) -> tuple[str, ...]:
     """Return what a reader of the report must know."""
     found = []
     if skipped:
         found.append(f"Skipped, because their article is not indexed: {', '.join(skipped)}.")
-    if degraded:
-        found.append(f"{', '.join(sorted(degraded))}: no model was there, so baseline answered.")
-    return tuple(found)
+    return (*found, *degraded.remarks())
 
 
 def write(

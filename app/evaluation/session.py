@@ -23,6 +23,7 @@ from app.evaluation.collections import (
     from_path,
     with_texts,
 )
+from app.evaluation.degraded import Degraded
 from app.evaluation.metrics import RESAMPLES
 from app.evaluation.report import (
     EvaluationReport,
@@ -47,8 +48,8 @@ if TYPE_CHECKING:  # it opens stores, which takes long to import
 class PlaceSearch:
     """Searches a place by the retriever for the baseline strategy, by the use case for others."""
 
-    def __init__(self, place: SearchableIndex, degraded: set[str]) -> None:
-        """Search a place; arms whose strategy is degraded for want of a model are named there."""
+    def __init__(self, place: SearchableIndex, degraded: Degraded) -> None:
+        """Search a place; where a strategy gives way to the baseline it is counted."""
         self._place = place
         self._direct = RetrieverSearch(place.retriever_of, place.library, place.passage_of)
         self._asks: dict[str, Ask] = {}
@@ -62,8 +63,7 @@ class PlaceSearch:
         asked = Question(question, self._place.library.value, strategy=arm.strategy)
         answer = ask(replace(asked, fusion=arm.fusion, retrieve_only=True, top_k=top_k))
         ms = (time.perf_counter() - start) * 1000
-        if any(notice.code == "strategy_degraded" for notice in answer.notices):
-            self._degraded.add(arm.name)
+        self._degraded.note(arm.name, ((one.code, one.message) for one in answer.notices))
         return RankedPassages.of(
             (evidence.hit.passage for evidence in answer.evidence),
             ms,
@@ -111,8 +111,7 @@ class _Run:
     arms: Sequence[Arm]
     log: OutcomeLog
     watch: Watch
-    degraded: set[str] = field(default_factory=set)
-    """Arms whose strategy was degraded for want of a model."""
+    degraded: Degraded = field(default_factory=Degraded)
 
     @property
     def workshop(self) -> Workshop:
@@ -245,10 +244,7 @@ class _Run:
         made = ReportProvenance(
             self.session.git_sha, settings, fingerprint, dict(models), request.seed
         )
-        said = []
-        if self.degraded:
-            names = ", ".join(sorted(self.degraded))
-            said.append(f"{names}: no model was there, so the baseline searched.")
+        said = self.degraded.remarks()
         if request.kind != "answers" and not request.cases and not request.indexed_apart:
             said.append(
                 "The questions are the telling words of single sentences of your own documents"

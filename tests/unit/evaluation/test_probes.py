@@ -173,14 +173,14 @@ def test_a_service_is_asked_for_passages_under_the_arm() -> None:
     def answer(question: Question) -> Answer:
         asked.append(question)
         evidence = (Evidence(1, Hit(passage("Rollo", key="rollo"), 1.0)),)
-        notices = (Notice("strategy_degraded", "no model"),)
+        notices = (Notice("strategy_degraded", "no passage was written"),)
         return Answer("a", "", "retrieved", question, "g", "e", evidence=evidence, notices=notices)
 
     ask = ServiceAsk(answer)
     arm = next(arm for arm in strategy_arms() if arm.name == "hyde")
     found = ask(arm, Probe("p", "Who?", "papers", ("Rollo",), "compare"), 3)
     assert found.texts == ("Rollo",)
-    assert ask.degraded == {"hyde"}
+    assert ask.degraded.remarks() == ["hyde: in 1 of 1 questions no passage was written."]
     (question,) = asked
     assert (question.strategy, question.mode, question.top_k, question.retrieve_only) == (
         "hyde",
