@@ -255,7 +255,7 @@ def _framed(
 # it. Patterns start with a literal character where they can: those are found at memory speed.
 _BREAK = re.compile(r"\x02(?=([^\W\d_]+|\d))")
 _WORD = re.compile(r"[^\W\d_]+")
-_BROKEN = re.compile(r"[^\W\d_]*\x02[^\W\d_]*")
+_BROKEN = re.compile(r"(?<![^\W\d_])[^\W\d_]*+\x02[^\W\d_]*")
 _HYPHEN_AT_END = re.compile(r"\x02|-(?:\n|\Z)")
 _ALWAYS_HYPHEN = re.compile(
     r"(?:self|well)-(?!ish|ness|ing)"
@@ -266,7 +266,7 @@ _ALWAYS_HYPHEN = re.compile(
 _LONGEST_PART = 40
 _GOES_ON_LATER = frozenset(("and", "or", "und", "oder"))
 """Behind a hyphen whose word is completed by a later one: pre- and post-war."""
-_BROKEN_AT_END = re.compile(r"(?<![^\W\d_])([^\W\d_]{2,40})-\Z")
+_BROKEN_AT_END = re.compile(r"(?<![^\W\d_])([^\W\d_]{2,30})-\Z")
 _FIRST_PART = re.compile(r"([a-z\u00df-\u00ff]+)\S{0,9}\s*")
 _UNNAMED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
 _RTL_MARKS = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
@@ -591,7 +591,10 @@ def _joined_over_pages(pages: Sequence[FramedPage], vocabulary: _Vocabulary) -> 
     """Return pages whose last word is whole: what stood of it on the next page is on this one."""
     found = list(pages)
     for at, (page, next_) in enumerate(pairwise(pages)):
-        first, last = _BROKEN_AT_END.search(page.text), _FIRST_PART.match(next_.text)
+        first, last = (
+            _BROKEN_AT_END.search(page.text[-_LONGEST_PART:]),
+            _FIRST_PART.match(next_.text),
+        )
         is_framed = page.running[-1:] and page.running[-1][1] == len(page.text)
         if first is None or last is None or is_framed or next_.running:
             continue
