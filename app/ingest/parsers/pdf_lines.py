@@ -307,8 +307,8 @@ class PageLines:
             )
             pairs = zip(blanks, gaps, strict=True)
             return [at for blank, gap in pairs if gap <= wide for at in range(*blank)]
-        blanks = map(re.Match.start, _BETWEEN_CAPITALS.finditer(text))
-        found = [at for at in blanks if self._is_in_capitals(start + at, start + at + 1)]
+        between_capitals = map(re.Match.start, _BETWEEN_CAPITALS.finditer(text))
+        found = [at for at in between_capitals if self._is_in_capitals(start + at, start + at + 1)]
         drawn = [at for at in found if pdfium.FPDFText_IsGenerated(self._raw, start + at) == 1]
         if not drawn:
             return []
