@@ -282,7 +282,8 @@ def _holder(kind: str, parts: list[Message]) -> Message:
 
 def _hold(message: Message, kind: str, parts: list[Message]) -> None:
     message["Content-Type"] = kind
-    message.set_payload(parts)
+    payload: list[Message | str] = [*parts]
+    message.set_payload(payload)
 
 
 def _unpacked(packed: bytes) -> bytes:

@@ -84,7 +84,7 @@ def test_the_headers_of_its_way_win_and_names_stand_in_for_recipients() -> None:
 
 
 def test_strings_of_a_code_page_are_read() -> None:
-    page = {0x3FFD0003: 1251, 0x0037001E: "Весть".encode("cp1251")}
+    page: Properties = {0x3FFD0003: 1251, 0x0037001E: "Весть".encode("cp1251")}
     parsed = read(make_msg({**page, 0x1000001E: "Ждём 4 лодки.\0".encode("cp1251")}))
     assert parsed.text == "Весть\n\nЖдём 4 лодки."
 
