@@ -38,6 +38,7 @@ NOT_READ: dict[FileType, tuple[str, str]] = {
     "epub": ("what the reading order leaves out", "lxml, selectolax"),
     "email": ("attached files of other formats", "email"),
     "mbox": ("attached files of other formats", "email"),
+    "msg": ("attached files of other formats", "olefile"),
     "mhtml": ("as in HTML", "email, selectolax"),
     "cards": ("alarms, time zones, pictures", ""),
     "ipynb": ("pictures and HTML among the outputs", "json"),

@@ -1,6 +1,7 @@
 """Example questions that the library can really answer.
 
-They stand in the documents or ask for what stands under a heading; no model writes them, so that
+They stand in the documents, or ask what a thing is, how something is done, or for what stands under
+a heading, where the form of the text shows that it says so; no model writes them, so that
 a page that opens waits for none. Each is shown only when the quoting answerer answers it from its
 document. A document of which nothing else can be asked can be summarised.
 """
@@ -12,7 +13,7 @@ import re
 import threading
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 
@@ -20,11 +21,12 @@ from app.answer.search import Search, SearcherFor, libraries
 from app.answer.strategies import numbered
 from app.core.cancel import CancelToken
 from app.core.errors import NotFound
-from app.core.languages import DEFAULT, LANGUAGES
+from app.core.languages import DEFAULT, LANGUAGES, Language
 from app.core.ports import Generator
 from app.core.trace import Trace
 from app.core.types import Document, Heading, Library, Prompt, Question, Scope
 from app.generation.check.citations import mark_numbers
+from app.ingest.chunking import section_name
 from app.storage.catalog.documents import Catalog
 
 _ASKED = re.compile(
@@ -36,15 +38,17 @@ _ASKED = re.compile(
 """A line that is one question, without its label, mark or number."""
 _NUMBER = re.compile(r"^[\d.\s]+(?:\)\s*)?")
 _PLAIN_SECTIONS = frozenset(
-    "abstract introduction conclusion conclusions references results discussion methods"
-    " methodology experiments contents acknowledgements acknowledgments appendix background"
-    " summary overview notes bibliography".split()
-) | {"see also", "external links", "further reading", "related work", "table of contents"}
-"""Headings that many documents share: a question with one names nothing."""
+    ("notes", "overview", "see also", "external links", "further reading", "literature")
+)
+"""Headings besides those of papers that many documents share: a question with one names nothing."""
 _MOST_WORDS = 8
 """A heading of more words is a sentence."""
+_MOST_WORDS_OF_PART = 2
+"""A heading of more is not the name of a part that papers have."""
 _LONG_TITLE = 60
 """Characters of a title that a question still holds."""
+_OPENING = 400
+"""Characters under a heading in which the first sentence begins."""
 _EACH = 5
 """Questions of a document of each kind that are tried."""
 
@@ -55,23 +59,69 @@ def questions_in(text: str) -> list[str]:
     return list(dict.fromkeys(one for one in found if one.count(" ") > 1))
 
 
-def questions_about(document: Document, headings: Sequence[Heading], text: str) -> list[str]:
-    """Return what can be asked of what stands under a document's headings, in its language.
+def questions_about(
+    document: Document, headings: Sequence[Heading], text: str, shared: Container[str] = ()
+) -> list[str]:
+    """Return what can be asked of a document by its title and headings, in its language.
+
+    What a thing is, where the text under its name says so; how to do what a heading tells; then
+    what the document says of its other headings.
 
     Args:
         document: Names itself and its language.
         headings: With their places.
-        text: The document's, for how a heading is written inside a sentence.
+        text: The document's, for what stands under a heading and how a sentence writes it.
+        shared: Headings, in lower case, that several documents have: they name nothing.
     """
-    form = LANGUAGES.get(document.language, LANGUAGES[DEFAULT]).says_about
-    named = (_NUMBER.sub("", heading.title).strip(" :") for heading in headings)
-    return [
-        form.format(title=_name(document), heading=_in_a_sentence(heading, text))
-        for heading in dict.fromkeys(named)
-        if heading.lower() not in {*_PLAIN_SECTIONS, document.title.lower()}
-        and not heading.endswith("?")
-        and 0 < len(heading.split()) <= _MOST_WORDS
+    language = LANGUAGES.get(document.language, LANGUAGES[DEFAULT])
+    named = {_NUMBER.sub("", one.title).strip(" :"): one.end for one in reversed(headings)}
+    named = {title: named[title] for title in reversed(named)}
+    things = {document.title: 0} | named
+    defined = {title: _defined(title, text, end, language) for title, end in things.items()}
+    tells_how = {title: _tells_how(title, language) for title in named}
+    about = [
+        language.says_about.format(title=_name(document), heading=_in_a_sentence(title, text))
+        for title in named
+        if not (defined[title] or tells_how[title])
+        and not _is_plain(title)
+        and title.lower() not in shared
+        and title.lower() != document.title.lower()
     ]
+    asked = [*filter(None, defined.values()), *filter(None, tells_how.values()), *about]
+    return list(dict.fromkeys(asked))
+
+
+def _defined(thing: str, text: str, end: int, language: Language) -> str:
+    """Return what asks for a thing if the text behind its name begins by saying what it is."""
+    opening = text[end : end + _OPENING].lstrip()
+    if end == 0 and opening.startswith(f"{thing}\n"):  # the title itself
+        opening = opening[len(thing) :].lstrip()
+    for says, form in language.says_is.items():
+        name = rf"(?P<article>\w{{1,3}} )?{re.escape(thing)} {says}\b"
+        if thing and (found := re.match(name, opening, re.IGNORECASE)):
+            article = (found["article"] or "").lower()
+            return form.format(thing=article + _in_a_sentence(thing, text))
+    return ""
+
+
+def _tells_how(heading: str, language: Language) -> str:
+    """Return what asks for what a heading tells how to do; empty if it tells of something else."""
+    for says, form in language.says_how.items():
+        if found := re.fullmatch(says, heading, re.IGNORECASE):
+            return form.format(found[1])
+    return ""
+
+
+def _is_plain(heading: str) -> bool:
+    """Return whether a heading names nothing, is a question already, or is a sentence."""
+    words = len(heading.split())
+    is_part = words <= _MOST_WORDS_OF_PART and section_name(heading) is not None
+    is_plain = is_part or heading.lower() in _PLAIN_SECTIONS
+    return is_plain or heading.endswith("?") or not 0 < words <= _MOST_WORDS
+
+
+def _lower(heading: Heading) -> str:
+    return _NUMBER.sub("", heading.title).strip(" :").lower()
 
 
 def _in_a_sentence(heading: str, text: str) -> str:
@@ -240,7 +290,13 @@ class Suggester:
 
     def _questions(self, documents: Sequence[Document]) -> Iterator[tuple[Document, str]]:
         """Yield what may be asked of documents: of each the first, then of each the next."""
-        asked = [self._questions_of(document) for document in documents]
+        outlines = self._outlines(documents)
+        titles = Counter(
+            title for outline in outlines for title in {_lower(one) for one in outline}
+        )
+        shared = {title for title, count in titles.items() if count > 1}
+        pairs = zip(documents, outlines, strict=True)
+        asked = [self._questions_of(document, outline, shared) for document, outline in pairs]
         while asked:
             for questions in list(asked):
                 if (found := next(questions, None)) is None:
@@ -248,11 +304,22 @@ class Suggester:
                 else:
                     yield found
 
-    def _questions_of(self, document: Document) -> Iterator[tuple[Document, str]]:
-        library, named = document.library, (document.doc_id, document.revision)
-        text = self._catalog.text(library, named[0], revision=named[1]).text[:_CHARS]
-        headings = self._catalog.outlines(library, [named]).get(named, ())
-        about = questions_about(document, headings, text)
+    def _outlines(self, documents: Sequence[Document]) -> list[Sequence[Heading]]:
+        found: dict[tuple[Library, str, int], Sequence[Heading]] = {}
+        for library in {document.library for document in documents}:
+            own = [one for one in documents if one.library is library]
+            named = [(one.doc_id, one.revision) for one in own]
+            outlines = self._catalog.outlines(library, named)
+            found |= {(library, *one): outlines.get(one, ()) for one in named}
+        return [found[one.library, one.doc_id, one.revision] for one in documents]
+
+    def _questions_of(
+        self, document: Document, outline: Sequence[Heading], shared: Container[str]
+    ) -> Iterator[tuple[Document, str]]:
+        text = self._catalog.text(
+            document.library, document.doc_id, revision=document.revision
+        ).text[:_CHARS]
+        about = questions_about(document, outline, text, shared)
         for question in (*questions_in(text)[:_EACH], *about[:_EACH]):
             yield document, question
 

@@ -39,7 +39,7 @@ from app.cli.output import (
 )
 from app.client import DocuMindClient, FileToSend, Json, Wait
 from app.core.errors import DocuMindError, InputError, InvalidInput, UnsupportedType
-from app.core.labels import fold
+from app.core.labels import fold, with_file_date
 from app.core.types import Library, LibraryName
 from app.ingest.parsers.formats import accepted
 from app.ingest.sources.folders import (
@@ -97,11 +97,15 @@ def _files(paths: Iterable[Path]) -> Iterable[FileToSend]:
         if path.is_dir():
             for file in visible_files(path):
                 key = file.relative_to(path).as_posix()
-                yield FileToSend(file, key, labels_beside(file))
+                yield FileToSend(file, key, _labels_of(file))
         elif path.is_file():
-            yield FileToSend(path, labels=labels_beside(path))
+            yield FileToSend(path, labels=_labels_of(path))
         else:
             raise InvalidInput(f"there is no file or folder {str(path)!r}; check the path")
+
+
+def _labels_of(path: Path) -> str:
+    return with_file_date(labels_beside(path), path.stat().st_mtime)
 
 
 def send_files(
@@ -596,7 +600,7 @@ def mirror(
     files = (*plan.add, *plan.replace, *repeated)
     rows = send_files(
         client,
-        [FileToSend(file.path, file.source_key, file.entry.labels) for file in files],
+        [FileToSend(file.path, file.source_key, file.labels) for file in files],
         library.value,
         sync_folder=name,
     )

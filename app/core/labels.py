@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import Any, Literal, Self
 
 from app.core.errors import InvalidInput
@@ -24,6 +25,8 @@ Kind = Literal["text", "number", "date"]
 
 CITATION_KEY, DOI = "citation key", "DOI"
 """Keys under which a reference manager's facts are kept."""
+FILE_DATE = "file date"
+"""Key of the day on which a file was changed last, as who sends it knows it."""
 MOST_TAGS = 64
 """Of one document, as its keys."""
 MOST_LABEL_CHARACTERS = 64
@@ -32,6 +35,8 @@ MOST_VALUE_CHARACTERS = 500
 """Of a value, a title, and a name of an author."""
 MOST_AUTHORS = 200
 _LATEST_YEAR = 9999
+_EARLIEST_FILE_S = 366 * 86_400
+"""Seconds since 1970: archives without times and broken clocks give the first days of that year."""
 _MOST_NUMBER = 1e15
 """Numbers below it are kept exactly, as 64-bit floats."""
 
@@ -124,6 +129,20 @@ class Labels:
 
 NO_LABELS = Labels()
 """Keeps what a document has."""
+
+
+def with_file_date(labels: str, changed_s: float) -> str:
+    """Return labels, as JSON or empty, with the day on which their file was changed.
+
+    `changed_s` are seconds since 1970; a time that no file can have, such as a missing one, is left
+    out.
+    """
+    if not _EARLIEST_FILE_S < changed_s < time.time():
+        return labels
+    day = datetime.fromtimestamp(changed_s, UTC).date().isoformat()
+    with suppress(InvalidInput):  # which the server answers
+        return Labels(metadata={FILE_DATE: day}).under(labels_from(labels)).as_json()
+    return labels
 
 
 def found_labels(tags: object, values: Mapping[object, object]) -> Labels:

@@ -50,6 +50,10 @@ class Language:
     """Short forms in labels and what they mean, `no=number`, separated by spaces."""
     says_about: str = "What does {title} say about {heading}?"
     """Asks what a document says under a heading."""
+    says_is: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """What asks for a thing that a text says what it is, by the expression behind its name."""
+    says_how: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """What asks for something that a heading tells how to do, by the expression of the heading."""
     summarise: str = "Summarise {title}"
     """Asks for a summary in words that `app.answer.intent` knows."""
     stemmer: str = ""

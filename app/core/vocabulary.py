@@ -44,6 +44,7 @@ FileType = Literal[
     "epub",
     "email",
     "mbox",
+    "msg",
     "mhtml",
     "cards",
     "ipynb",

@@ -143,11 +143,14 @@ CHUNKER_VERSION = "2"
 
 CountTokens = Callable[[Sequence[str]], list[int]]
 
-SEPARATORS = ("\n\n", "\n", r"(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f])", r"\s+")
-"""Where a text may be cut, best first; a separator stays at the end of what is before it."""
+SEPARATORS = ("\n\n", "\n", r"(?<=[.!?])(?<!\.\w\.)\s+|(?<=[\u3002\uff01\uff1f])", r"\s+")
+"""Where a text may be cut, best first; a separator stays at the end of what is before it. "e.g."
+ends no sentence."""
 # Ends where a sentence starts. Looking forward from the stops is three times as fast as looking
 # back from every character.
-_BEFORE_SENTENCE = re.compile(r"(?:[.!?][\"')\]\u201d\u2019]?\s|[\u3002\uff01\uff1f\n])(?=\S)")
+_BEFORE_SENTENCE = re.compile(
+    r"(?:[.!?](?<!\.\w\.)[\"')\]\u201d\u2019]?\s|[\u3002\uff01\uff1f\n])(?=\S)"
+)
 _BEFORE_SENTENCE_LONGEST = 3
 _WORD_START = re.compile(r"(?<=\s)(?=\S)")
 _SHORT = 1 / 8
@@ -343,13 +346,14 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
 def _reach_back(text: str, before: int, at: int, overlap: int) -> int:
     """Return where a chunk with core `at` starts: at most `overlap` before it.
 
-    At a sentence or word. `before` is the start of the core before it; a chunk starts behind it, so
+    At a sentence, the core's own first one if no other begins there, or, where the core begins
+    within one, at a word. `before` is the start of the core before it; a chunk starts behind it, so
     that starts always advance.
     """
     low = max(before + 1, at - overlap)
     if low >= at or overlap == 0:
         return at
-    for stop in _BEFORE_SENTENCE.finditer(text, max(0, low - _BEFORE_SENTENCE_LONGEST), at):
+    for stop in _BEFORE_SENTENCE.finditer(text, max(0, low - _BEFORE_SENTENCE_LONGEST), at + 1):
         if stop.end() >= low:
             return stop.end()
     if found := _WORD_START.search(text, low, at):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from app.core.cancel import CancelToken
 from app.core.errors import Cancelled, DocuMindError, Overload, StorageError, Unreadable, refusal
 from app.core.ids import content_sha256, document_id
+from app.core.labels import FILE_DATE
 from app.core.languages import language_of
 from app.core.ports import Embedder, Parser
 from app.core.types import (
@@ -255,7 +256,11 @@ class IngestPipeline:
             document.content, document.filename, words=self.writer.page_words(sha256)
         )
         draft = self._draft(library, document, parsed, sha256)
-        if live is None or live.sha256 != sha256 or not (live.tags or live.metadata):
+        if (
+            live is None
+            or live.sha256 != sha256
+            or not (live.tags or {*live.metadata} - {FILE_DATE})
+        ):
             # Bytes that are only read again do not undo what people changed.
             draft = replace(draft, labels=parsed.labels.under(document.labels))
         # Kept only once it is known to be readable, and before the write that makes it live: a

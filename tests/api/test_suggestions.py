@@ -58,12 +58,13 @@ def suggested(of: Site, n: int = 20, **where: str) -> list[str]:
 
 def test_what_stands_in_documents_and_under_headings_is_asked_then_summaries(inn: Site) -> None:
     found = suggested(inn)
-    assert set(found[:2]) == {
-        "Can I bring a dog?",
+    assert set(found[:2]) == {"Can I bring a dog?", "What is copper?"}
+    assert found[2] == "Summarise Note"
+    assert set(found[3:5]) == {
+        "How much does a night cost?",
         "What does Copper say about mining and smelting?",
     }
-    assert found[2:4] == ["Summarise Note", "How much does a night cost?"]
-    assert set(found[4:]) == {"Summarise Copper", "Summarise Frequently asked questions"}
+    assert set(found[5:]) == {"Summarise Copper", "Summarise Frequently asked questions"}
 
 
 def test_each_is_answered(inn: Site) -> None:
@@ -141,6 +142,40 @@ def test_nothing_is_asked_while_a_person_waits(inn: Site, monkeypatch: pytest.Mo
     events.close()
     assert "Can I bring a dog?" in {one.question for one in suggester.suggest("papers", 20)}
     assert searched
+
+
+@pytest.mark.parametrize(
+    ("language", "title", "text", "headings", "asked"),
+    [
+        (
+            "en",
+            "Locks",
+            "Locks\n\nThe sluice\nThe sluice is a gate. We open the sluice.\n\nHow to open it\nTurn it.",
+            ["Locks", "The sluice", "How to open it"],
+            ["What is the sluice?", "How do I open it?"],
+        ),
+        ("en", "Tides", "Tides are the rise and fall of the sea.", [], ["What are Tides?"]),
+        ("en", "Tides", "Tides are caused by the Moon.", [], []),
+        (
+            "de",
+            "Schleusen",
+            "Wehr\nDas Wehr ist ein Damm.",
+            ["Wehr"],
+            ["Was ist das Wehr?"],
+        ),
+        ("es", "Filtros", "Cómo cambiar el filtro\nGire.", ["Cómo cambiar el filtro"],
+         ["¿Cómo cambiar el filtro?"]),
+        ("en", "PaSa", "Method\nIt searches.\n\nMain results\nGood.", ["3 Method", "Main results"], []),
+        ("en", "Pumps", "Safety\nTake care.", ["Safety"], []),
+    ],
+)  # fmt: skip
+def test_a_person_asks_what_a_thing_is_and_how_something_is_done(
+    language: str, title: str, text: str, headings: list[str], asked: list[str]
+) -> None:
+    document = replace(passage("", title=title).document, language=language)
+    places = [text.find(one.removeprefix("3 ")) + len(one.removeprefix("3 ")) for one in headings]
+    named = [Heading(end - 1, end, 2, one) for end, one in zip(places, headings, strict=True)]
+    assert questions_about(document, named, text, shared={"safety"}) == asked
 
 
 @pytest.mark.parametrize(

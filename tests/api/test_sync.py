@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from app.cli.main import app
 from app.core.errors import InvalidInput
+from app.core.labels import FILE_DATE
 from app.storage.files.lock import DirectoryLock
 from tests.api.conftest import Site, listening, site
 
@@ -243,8 +244,24 @@ def test_the_server_removes_only_what_the_folder_sent(served: Site) -> None:
 
 
 def labels(served: Site) -> dict[str, tuple[list[str], dict[str, object]]]:
+    """Return tags and metadata by source key, without the days of the files."""
     listed = served.client.get("/api/v1/papers", params={"library": "papers"}).json()["documents"]
+    for one in listed:
+        one["metadata"].pop(FILE_DATE)
     return {one["source_key"]: (one["tags"], one["metadata"]) for one in listed}
+
+
+def test_the_day_of_a_file_is_kept_with_its_document(served: Site, tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    note = folder / "copper.txt"
+    note.write_text("Copper is a soft red metal.")
+    os.utime(note, times=(0, datetime(2024, 6, 4, 12, tzinfo=UTC).timestamp()))
+    assert sync(folder)[1]["added"] == ["copper.txt"]
+    known = served.client.get("/api/v1/papers/copper.txt?library=papers").json()
+    assert known["metadata"] == {FILE_DATE: "2024-06-04"}
+    os.utime(note)
+    assert sync(folder)[1]["unchanged"] == 1, "nothing in it has changed"
 
 
 def test_front_matter_and_sidecars_give_labels(served: Site, tmp_path: Path) -> None:

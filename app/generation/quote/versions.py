@@ -3,7 +3,8 @@
 Two statements are versions of one thing where they say the same with other figures: in two
 documents, under two headings, or with their own years. When a version is valid from, the statement
 itself says, or the heading above it, a label in the opening of its document ("Valid from 1 May
-2024", the date of a mail), the document's title and file name, or its own metadata.
+2024", the date of a mail), the document's title and file name, or its own metadata. Where nothing
+does, the time of its file is the latest at which it was written.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from app.core.dates import LAST_DAY, dates_in
+from app.core.labels import FILE_DATE
 from app.core.languages import LANGUAGES, words_like
 from app.core.types import Document
 from app.generation.language.reading import content_tokens
@@ -44,6 +47,8 @@ class Version:
 
     said: Candidate
     since: int
+    by_file: bool = False
+    """Only the time of the file tells."""
 
     @property
     def shown(self) -> str:
@@ -88,21 +93,29 @@ def versions(
     """
     if len(said) < 2 or years_in(question) or _ASKS_WHEN.search(question):
         return []
-    found = [
-        Version(one, since)
-        for one in said
-        if (since := _since(one, openings.get(one.item.hit.passage.document, "")))
-    ]
-    if len(found) < len(said) or len({one.since for one in found}) < len(found):
+    found = [_version(one, openings.get(one.item.hit.passage.document, "")) for one in said]
+    found.sort(key=lambda one: -one.since)
+    if not found[-1].since or len({one.since for one in found}) < len(found):
         return []
-    return sorted(found, key=lambda one: (one.since > today, -one.since))
+    if any(new.by_file and not old.by_file for new, old in pairwise(found)):
+        return []  # a copy of an old document has a new file
+    return sorted(found, key=lambda one: one.since > today)
+
+
+def _version(one: Candidate, opening: str) -> Version:
+    """Return a statement with its date; 0 where nothing tells, not even its file."""
+    if since := _since(one, opening):
+        return Version(one, since)
+    filed = one.item.hit.passage.document.metadata.get(FILE_DATE)
+    return Version(one, _date_of(filed) if isinstance(filed, str) else 0, by_file=True)
 
 
 def _since(one: Candidate, opening: str) -> int:
     """Return from when on a statement is valid; 0 where nothing tells."""
     document = one.item.hit.passage.document
     labelled = (match["date"][:_BEHIND] for match in _DATED.finditer(opening[:_OPENING]))
-    own = [value for value in document.metadata.values() if isinstance(value, str)]
+    said = (value for key, value in document.metadata.items() if key != FILE_DATE)
+    own = [value for value in said if isinstance(value, str)]
     for text in (one.text, one.above, *labelled, document.title, document.filename, *own):
         if date := _date_of(text):
             return date

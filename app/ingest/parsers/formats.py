@@ -106,6 +106,8 @@ FORMATS: Mapping[FileType, FileFormat] = MappingProxyType({
                        zip_part="META-INF/container.xml"),
     "email": FileFormat("EML", "message/rfc822", (".eml",), "mail:parse_email", "mail"),
     "mbox": FileFormat("MBOX", "application/mbox", (".mbox", ".mbx"), "mail:parse_mailbox", "mail"),
+    "msg": FileFormat("MSG", "application/vnd.ms-outlook", (".msg",), "outlook:parse_msg", "mail",
+                      ole_stream="__properties_version1.0"),
     "mhtml": FileFormat("MHTML", "application/x-mimearchive", (".mhtml", ".mht"),
                         "mail:parse_mhtml", _PAGES),
     "cards": FileFormat("ICS or VCF", "text/calendar", (".ics", ".ical", ".vcf", ".vcard"),

@@ -16,28 +16,31 @@ from email.policy import Compat32
 from typing import TypeAlias
 
 from app.core.errors import Encrypted, InputError, TooLarge, Unreadable
-from app.core.types import ParsedDocument
+from app.core.types import FileType, ParsedDocument
 from app.ingest.names import display_name
 from app.ingest.options import IngestOptions
 from app.ingest.parsers.blocks import Block, Inner, write
 from app.ingest.parsers.formats import FORMATS
 from app.ingest.parsers.html import parse_html
+from app.ingest.parsers.rtf import parse_rtf
 from app.ingest.parsers.sniffing import decode, identify
 
 Message: TypeAlias = "AnyMessage[str, str]"
-_MOST_PARTS = 1_000
+MOST_PARTS = 1_000
 """Of one message; what is behind them is named as not read."""
 _MOST_BOUNDARIES = 100_000
-_DEEPEST = 10
+DEEPEST = 10
 """Of messages attached to one another."""
 _MOST_MESSAGES = 10_000
 _MOST_NAMED = 20
 """Parts that the receipt names one by one."""
-_LONGEST_HEADER = 20_000
+LONGEST_HEADER = 20_000
 _LONGEST_NOTE = 300
 _FULL_LINE = 50
 """Characters: a shorter line ends where its writer wanted, a longer one where the program broke."""
-_FIELDS = ("From", "To", "Cc", "Date")
+FIELDS = ("From", "To", "Cc", "Date")
+_FORMS = "text/plain", "text/html", "text/rtf"
+"""Of a text that is no file."""
 _SIGNATURES = frozenset(
     {"application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature"}
 )
@@ -66,14 +69,31 @@ def parse_email(content: bytes, filename: str, options: IngestOptions) -> Parsed
         Encrypted: Its content is encrypted.
         Unreadable: Its parts lie too deep within one another.
     """
-    message = _message(content, filename)
+    return parse_message(message_of(content, filename), "email", filename, options)
+
+
+def parse_message(
+    message: Message,
+    kind: FileType,
+    filename: str,
+    options: IngestOptions,
+    unread: Sequence[str] = (),
+) -> ParsedDocument:
+    """Return a message of a format; `unread` is what its warning names besides.
+
+    Raises:
+        Encrypted: Its content is encrypted.
+        Unreadable: Its parts lie too deep within one another.
+    """
     reader = _Reader(filename, options)
-    subject = _header(message, "Subject")
+    for what in unread:
+        reader.leave_out(what)
+    subject = header(message, "Subject")
     blocks = list(reader.message(message, subject, 1))
-    dated = _YEAR.search(_header(message, "Date"))
+    dated = _YEAR.search(header(message, "Date"))
     return write(
         blocks,
-        "email",
+        kind,
         title=subject or None,
         authors=_names(message),
         year=int(dated[0]) if dated else None,
@@ -103,9 +123,9 @@ def parse_mailbox(content: bytes, filename: str, options: IngestOptions) -> Pars
     blocks: list[Block | Inner] = []
     for (_, begin), (end, _) in zip(starts, [*starts[1:], (len(content), 0)], strict=True):
         try:
-            message = _message(_FROM_ESCAPED.sub(b"", content[begin:end]), filename)
-            subject = _header(message, "Subject") or "(no subject)"
-            title = ", ".join(filter(None, (subject, _header(message, "Date"))))
+            message = message_of(_FROM_ESCAPED.sub(b"", content[begin:end]), filename)
+            subject = header(message, "Subject") or "(no subject)"
+            title = ", ".join(filter(None, (subject, header(message, "Date"))))
             blocks += reader.message(message, title, 1)
         except InputError as exc:
             reader.leave_out(f"a message ({_first(exc)})")
@@ -118,7 +138,7 @@ def parse_mhtml(content: bytes, filename: str, *_: object) -> ParsedDocument:
     Raises:
         Unreadable: There is no page in it.
     """
-    message = _message(content, filename)
+    message = message_of(content, filename)
     pages = [part for part in message.walk() if part.get_content_type() == "text/html"]
     start = str(message.get_param("start") or "")
     pages.sort(key=lambda part: not start or part["Content-ID"] != start)
@@ -131,7 +151,7 @@ def parse_mhtml(content: bytes, filename: str, *_: object) -> ParsedDocument:
     return write(
         [Inner(parsed, 0)],
         "mhtml",
-        title=parsed.title or _header(message, "Subject") or None,
+        title=parsed.title or header(message, "Subject") or None,
         authors=parsed.authors,
         year=parsed.year,
         warnings=(*parsed.warnings, *frames),
@@ -147,10 +167,16 @@ class _Bounded(Compat32):
 
     def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
         name, value = super().header_source_parse(sourcelines)
-        return name, value[:_LONGEST_HEADER]
+        return name, value[:LONGEST_HEADER]
 
 
-def _message(content: bytes, filename: str) -> Message:
+def message_of(content: bytes, filename: str) -> Message:
+    """Return the bytes of a mail with its parts.
+
+    Raises:
+        TooLarge: It has too many of them.
+        Unreadable: They lie too deep within one another.
+    """
     if content.count(b"\n--") > _MOST_BOUNDARIES:
         raise TooLarge(
             f"{filename!r} has more than {_MOST_BOUNDARIES:,} parts; save the parts that you need"
@@ -169,7 +195,7 @@ def _too_deep(filename: str) -> Unreadable:
     )
 
 
-def _header(message: Message, name: str) -> str:
+def header(message: Message, name: str) -> str:
     """Return a header on one line, its encoded words read."""
     return _decoded(
         next((value for key, value in message.raw_items() if key.lower() == name.lower()), "")
@@ -186,7 +212,7 @@ def _decoded(raw: str) -> str:
 
 
 def _names(message: Message) -> list[str]:
-    sender = _header(message, "From")
+    sender = header(message, "From")
     return [quoted or bare for quoted, bare in _NAMED.findall(sender)] or [sender]
 
 
@@ -213,10 +239,10 @@ class _Reader:
 
     def message(self, message: Message, title: str, level: int) -> Iterator[Block | Inner]:
         yield Block("heading", title, level=level)
-        for name in _FIELDS:
-            if value := _header(message, name):
+        for name in FIELDS:
+            if value := header(message, name):
                 yield Block("field", value, mark=name)
-        left = [_MOST_PARTS]
+        left = [MOST_PARTS]
         try:
             yield from self._part(message, level, left)
         except RecursionError as exc:
@@ -225,7 +251,7 @@ class _Reader:
     def _part(self, part: Message, level: int, left: list[int]) -> Iterator[Block | Inner]:
         left[0] -= 1
         if left[0] < 0:
-            self.leave_out(f"parts behind the first {_MOST_PARTS:,}")
+            self.leave_out(f"parts behind the first {MOST_PARTS:,}")
             return
         kind = part.get_content_type()
         if kind == "multipart/encrypted" or "enveloped-data" in str(part.get_param("smime-type")):
@@ -242,7 +268,7 @@ class _Reader:
             return
         elif kind.startswith("multipart/"):  # its boundary never comes
             yield from _plain(str(part.get_payload()))
-        elif part.get_filename() or kind not in ("text/plain", "text/html"):
+        elif part.get_filename() or kind not in _FORMS:
             yield from self._attachment(part, kind, level)
         else:
             yield from self._text(part, kind, level)
@@ -292,6 +318,8 @@ class _Reader:
                 page = _html(part, self._filename)
                 self._notes += page.warnings
                 yield Inner(page, level)
+            elif kind == "text/rtf":
+                yield Inner(parse_rtf(content, self._filename), level)
             else:
                 text, warnings = decode(content, part.get_content_charset())
                 self._notes += warnings
@@ -300,10 +328,10 @@ class _Reader:
             self.leave_out(f"a part of the text ({_first(exc)})")
 
     def _attached(self, message: Message, level: int) -> Iterator[Block | Inner]:
-        if level > _DEEPEST:
-            self.leave_out(f"messages attached more than {_DEEPEST} deep")
+        if level > DEEPEST:
+            self.leave_out(f"messages attached more than {DEEPEST} deep")
             return
-        title = f"Attached message: {_header(message, 'Subject')}"
+        title = f"Attached message: {header(message, 'Subject')}"
         yield from self.message(message, title, level + 1)
 
     def _attachment(self, part: Message, kind: str, level: int) -> Iterator[Block | Inner]:
@@ -315,7 +343,7 @@ class _Reader:
             try:
                 format_ = identify(content, name)
                 if format_ == "email":
-                    yield from self._attached(_message(content, name), level)
+                    yield from self._attached(message_of(content, name), level)
                     return
                 read = FORMATS[format_].parse(content, name, self._options)
             except InputError as exc:

@@ -255,6 +255,8 @@ def _framed(
 # it. Patterns start with a literal character where they can: those are found at memory speed.
 _BREAK = re.compile(r"\x02(?=([^\W\d_]+|\d))")
 _WORD = re.compile(r"[^\W\d_]+")
+_BROKEN = re.compile(r"(?<![^\W\d_])[^\W\d_]*+\x02[^\W\d_]*")
+_HYPHEN_AT_END = re.compile(r"\x02|-(?:\n|\Z)")
 _ALWAYS_HYPHEN = re.compile(
     r"(?:self|well)-(?!ish|ness|ing)"
     r"|(?:twen|thir|for|fif|six|seven|eigh|nine)ty-(?:one|two|three|four|five|six|seven|eight|nine"
@@ -262,6 +264,10 @@ _ALWAYS_HYPHEN = re.compile(
 )
 """Compounds, by their first parts, and numbers that English writes with a hyphen."""
 _LONGEST_PART = 40
+_GOES_ON_LATER = frozenset(("and", "or", "und", "oder"))
+"""Behind a hyphen whose word is completed by a later one: pre- and post-war."""
+_BROKEN_AT_END = re.compile(r"(?<![^\W\d_])([^\W\d_]{2,30})-\Z")
+_FIRST_PART = re.compile(r"([a-z\u00df-\u00ff]+)\S{0,9}\s*")
 _UNNAMED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
 _RTL_MARKS = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
 _LEADING_MARK = re.compile(f"[{_RTL_MARKS}](?<![^\\s(].)")
@@ -468,9 +474,9 @@ def assemble(
     raw: list[str], information: dict[str, str], outline: Sequence[OutlineEntry] = ()
 ) -> ParsedDocument:
     raw = name_tex_codes(raw)
-    compounds = _compounds(raw)
+    vocabulary = _vocabulary(raw)
     clean = [
-        normalise(resolved(_UNNAMED.sub("\ufffd", _join_words(_marks_behind(page), compounds))))
+        normalise(resolved(_UNNAMED.sub("\ufffd", _join_words(_marks_behind(page), vocabulary))))
         for page in raw
     ]
     bodies: list[str] = []
@@ -484,7 +490,8 @@ def assemble(
     running: list[tuple[int, int]] = []
     texts: list[str] = []
     position = 0
-    for number, (page, behind) in enumerate(zip(set_apart(bodies), ends, strict=True), start=1):
+    framed = _joined_over_pages(set_apart(bodies), vocabulary)
+    for number, (page, behind) in enumerate(zip(framed, ends, strict=True), start=1):
         texts.append(page.text + behind)
         pages.append(PageSpan(number, position, position + len(texts[-1])))
         running += ((position + start, position + stop) for start, stop in page.running)
@@ -525,17 +532,38 @@ def _marks_behind(text: str) -> str:
     return _MARK_AND_LETTER.sub(r"\2\1", text) if _LEADING_MARK.search(text) else text
 
 
-def _compounds(raw: list[str]) -> set[str]:
-    """Return words the document writes with a hyphen, lower-case; empty if none is broken."""
-    if not any("\x02" in text for text in raw):
-        return set()
-    found: set[str] = set()
-    for text in raw:
-        for left, right in pairwise(text.split("-")):
-            before, after = _last_word(left), _WORD.match(right)
-            if before and after:
-                found.add(f"{before}-{after.group()}".lower())
-    return found
+@dataclass(frozen=True, slots=True)
+class _Vocabulary:
+    """How often a document has words, and compounds with a hyphen, in lower case."""
+
+    words: Counter[str]
+    compounds: Counter[str]
+
+    def link(self, before: str, left: str, right: str) -> str:
+        """Return what stands between the parts of a word that was broken behind a hyphen."""
+        joined, compound = f"{left}{right}".lower(), f"{left}-{right}".lower()
+        is_shouted = len(left) > 1 and f"{left}{right}".isupper()
+        if before == "-" or not (right[0].islower() or is_shouted):
+            return "-"
+        whole, parted = self.words[joined], self.compounds[compound]
+        if whole or parted:
+            return "-" if parted >= whole else ""
+        if right in _GOES_ON_LATER and (len(right) > 2 or self.words[left.lower()]):
+            return "- "
+        return "-" if is_shouted or _ALWAYS_HYPHEN.match(compound) else ""
+
+
+def _vocabulary(raw: Sequence[str]) -> _Vocabulary:
+    """Return the vocabulary of pages without their broken words; empty if there are none."""
+    words, compounds = Counter[str](), Counter[str]()
+    if any(map(_HYPHEN_AT_END.search, raw)):
+        for text in raw:
+            words.update(map(str.lower, _WORD.findall(_BROKEN.sub(" ", text))))
+            for left, right in pairwise(text.split("-")):
+                before, after = _last_word(left), _WORD.match(right)
+                if before and after:
+                    compounds[f"{before}-{after.group()}".lower()] += 1
+    return _Vocabulary(words, compounds)
 
 
 def _last_word(text: str) -> str:
@@ -544,8 +572,8 @@ def _last_word(text: str) -> str:
     return found.group()[::-1] if found else ""
 
 
-def _join_words(text: str, compounds: set[str]) -> str:
-    """Join words broken at line ends; keep a compound's hyphen if used elsewhere."""
+def _join_words(text: str, vocabulary: _Vocabulary) -> str:
+    """Join words broken at line ends; a compound keeps its hyphen."""
     if "\x02" not in text:
         return text
 
@@ -554,13 +582,27 @@ def _join_words(text: str, compounds: set[str]) -> str:
         left = _last_word(text[max(0, at - _LONGEST_PART) : at])
         if not left:
             return "\ufffd"  # a glyph without a Unicode value, not a hyphen
-        right = match[1]
-        before = text[at - len(left) - 1 : at - len(left)]
-        compound = f"{left}-{right}".lower()
-        is_compound = compound in compounds or _ALWAYS_HYPHEN.match(compound) is not None
-        return "-" if is_compound or before == "-" or not right[0].islower() else ""
+        return vocabulary.link(text[at - len(left) - 1 : at - len(left)], left, match[1])
 
     return _BREAK.sub(joined, text)
+
+
+def _joined_over_pages(pages: Sequence[FramedPage], vocabulary: _Vocabulary) -> list[FramedPage]:
+    """Return pages whose last word is whole: what stood of it on the next page is on this one."""
+    found = list(pages)
+    for at, (page, next_) in enumerate(pairwise(pages)):
+        first, last = (
+            _BROKEN_AT_END.search(page.text[-_LONGEST_PART:]),
+            _FIRST_PART.match(next_.text),
+        )
+        is_framed = page.running[-1:] and page.running[-1][1] == len(page.text)
+        if first is None or last is None or is_framed or next_.running:
+            continue
+        left, whole = first[1], found[at].text
+        link = vocabulary.link(whole[-len(left) - 2 : -len(left) - 1], left, last[1])
+        found[at] = replace(found[at], text=f"{whole[:-1]}{link}{last[0].strip()}")
+        found[at + 1] = FramedPage(next_.text[last.end() :], ())
+    return found
 
 
 def _join_unspaced(text: str) -> str:

@@ -80,6 +80,7 @@ class PageLayout(PageTables):
         self._notes = self._marks_of_notes(lines)
         for line in lines:
             self._arrange(line)
+            self._close_up(line)
         if is_first:
             for line in lines[:_FRONT_LINES]:
                 self._part_names(line)

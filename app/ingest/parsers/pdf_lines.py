@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, pairwise, repeat
+from statistics import median
 from typing import NamedTuple
 
 import pypdfium2
@@ -50,12 +51,23 @@ _NUMBER_BEFORE = re.compile(r"[\d.,]*\d\Z")
 _NOTES = 0.9
 """Height of a page below which notes may stand, under tables as well."""
 BLANKS = re.compile(" +")
+_BETWEEN_CAPITALS = re.compile(r"(?<=[^\W\d_a-z]) (?=[^\W\d_a-z])")
+_CAPITALS = re.compile(r"[^\W\d_a-z]+")
+_SHORTEST_WORD, _LONGEST_WORD = 3, 40
+_LEVEL = 0.5
+"""Points between baselines of one line."""
+_SPACED_CAPITALS = re.compile(r"(?:\A|(?<=[\d.)] ))(?:[^\W\d_a-z] +){3,}[^\W\d_a-z](?=\s*\Z)")
+"""A line, or what is behind its number, of single letters."""
 
 # Lengths in heights of a line, or in sizes of a font.
 _SMALLER = 0.88
 _RAISED, _LOWERED = 0.12, -0.06
 _LEAST_GAP = 0.15
 """Between two words."""
+_WITHIN_WORD = 0.15
+"""More than between letters, at most, where a change of font or size is read as a blank."""
+_LEAST_WIDER = 1.4
+"""Times: the blank between two words of spaced letters."""
 CELL_GAP = 0.75
 """Between two cells: wider than a blank of justified text."""
 _CELL_GAP_LETTERS = 1.35
@@ -257,6 +269,73 @@ class PageLines:
         if numeric >= LEAST_NUMBERS or (numeric > 1 and not NUMBER.match(texts[0])):
             line.kind = "row"  # two numbers may be those of a section and its page
 
+    def _close_up(self, line: Line) -> None:
+        """Leave out blanks within words in capitals: of spaced letters, and of small capitals."""
+        if line.kind or len(line.cells) > 1:
+            return
+        within = {
+            at for part in line.parts for at in self._within_words(part[0].start, part[-1].end)
+        }
+        if not within:
+            return
+        pieces: list[Piece] = []
+        for piece in line.pieces:
+            if isinstance(piece, str):
+                pieces.append(piece)
+                continue
+            start, end = piece
+            places = sorted(at for at in within if start <= at < end)
+            for first, stop in zip(
+                [start, *(at + 1 for at in places)], [*places, end], strict=True
+            ):
+                pieces += [(first, stop)] if first < stop else []
+        line.pieces = pieces
+
+    def _within_words(self, start: int, end: int) -> list[int]:
+        text = self.characters[start:end]
+        spaced = _SPACED_CAPITALS.search(text)
+        if spaced and all(map(str.isupper, spaced[0].split())):
+            blanks = [
+                (start + blank.start(), start + blank.end())
+                for blank in BLANKS.finditer(text, spaced.start(), spaced.end())
+            ]
+            gaps = [self._gap(stop)[0] for _, stop in blanks]
+            if max(gaps) > CELL_GAP * self._gap(blanks[0][1])[1]:
+                return []
+            wide = (
+                (min(gaps) + max(gaps)) / 2 if max(gaps) > _LEAST_WIDER * min(gaps) else max(gaps)
+            )
+            pairs = zip(blanks, gaps, strict=True)
+            return [at for blank, gap in pairs if gap <= wide for at in range(*blank)]
+        between_capitals = map(re.Match.start, _BETWEEN_CAPITALS.finditer(text))
+        found = [at for at in between_capitals if self._is_in_capitals(start + at, start + at + 1)]
+        drawn = [at for at in found if pdfium.FPDFText_IsGenerated(self._raw, start + at) == 1]
+        if not drawn:
+            return []
+        letters = (at for at in range(1, len(text)) if _are_capitals(text[at - 1 : at + 1]))
+        between = median([self._gap(start + at)[0] for at in letters] or [0.0])
+        gaps_at = {at: self._gap(start + at + 1) for at in found}
+        widest = max(gap for gap, _ in gaps_at.values()) - between
+        return [
+            start + at
+            for at in drawn
+            if (extra := gaps_at[at][0] - between) < _WITHIN_WORD * gaps_at[at][1]
+            and (len(found) == 1 or extra < widest / 2)
+        ]
+
+    def _is_in_capitals(self, end: int, start: int) -> bool:
+        """Return whether what ends and what starts here is in capitals, on one level."""
+        left = _CAPITALS.match(self.characters[max(0, end - _LONGEST_WORD) : end][::-1])
+        right = _CAPITALS.match(self.characters, start, start + _LONGEST_WORD)
+        letters = left[0] + right[0] if left and right else ""
+        is_word = len(letters) >= _SHORTEST_WORD and letters.isupper()
+        return is_word and abs(self._metrics(end - 1)[0] - self._metrics(start)[0]) < _LEVEL
+
+    def _gap(self, at: int) -> tuple[float, float]:
+        """Return how far a letter stands from the one before, and the height of the taller."""
+        left, right = self._around(at)
+        return right.left - left.right, max(left.top - left.bottom, right.top - right.bottom, 0.1)
+
     def _mark_gaps(self, line: Line, text: str, marks: dict[int, str]) -> None:
         """Put a blank where words touch that are drawn apart."""
         edges = [part[0].start for part in line.parts[1:]]
@@ -267,8 +346,8 @@ class PageLines:
             edges += wide
         for at in edges:
             if " " not in self.characters[at - 1 : at + 1]:
-                left, right = self._around(at)
-                if right.left - left.right > least:
+                gap, high = self._gap(at)
+                if gap > (_WITHIN_WORD * high if self._is_in_capitals(at, at) else least):
                     marks[at] = " "
 
     def _around(self, at: int) -> tuple[pdfium.FS_RECTF, pdfium.FS_RECTF]:
@@ -432,6 +511,10 @@ def begin_or_end(one: tuple[float, float], other: tuple[float, float]) -> bool:
 def _within(extent: tuple[float, float], columns: Sequence[tuple[float, float]]) -> list[int]:
     middle = sum(extent) / 2
     return [at for at, (left, right) in enumerate(columns) if left <= middle < right]
+
+
+def _are_capitals(letters: str) -> bool:
+    return letters.isupper() and letters.isalpha()
 
 
 def _jumps(last: Run, run: Run) -> bool:

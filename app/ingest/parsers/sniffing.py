@@ -6,17 +6,22 @@ import codecs
 import io
 import json
 import re
+import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import webencodings
 
 from app.core.errors import Encrypted, Unreadable, UnsupportedType
 from app.core.types import FileType
 from app.ingest.parsers.formats import FORMATS, accepted
+
+if TYPE_CHECKING:
+    from olefile import OleFileIO
 
 # Bytes to text: is it text at all, and in which encoding.
 
@@ -334,7 +339,6 @@ def identify(content: bytes, filename: str) -> FileType:
 _OLD = (
     ("WordDocument", "an old Word document (DOC)", "DOCX"),
     ("PowerPoint Document", "an old presentation (PPT)", "PPTX"),
-    ("__properties_version1.0", "a message of Outlook (MSG)", "EML"),
 )
 """Streams of formats that are not read, and what to save them as."""
 
@@ -345,6 +349,9 @@ def _identify_ole(content: bytes, filename: str) -> FileType:
     def has(stream: str) -> bool:
         return f"{stream}\0".encode("utf-16-le") in content
 
+    message = FORMATS["msg"].ole_stream
+    if has(message) and message in _top(content):  # first: any other may be attached to it
+        return "msg"
     if "EncryptedPackage".encode("utf-16-le") in content:
         raise protected(filename)
     for stream, named, better in _OLD:  # first: a workbook may lie within them
@@ -356,6 +363,35 @@ def _identify_ole(content: bytes, filename: str) -> FileType:
     raise UnsupportedType(
         f"{filename!r} is an old Office file; save it as DOCX, XLSX or PDF and send that"
     )
+
+
+DAMAGES = OSError, ValueError, LookupError, TypeError, OverflowError, struct.error
+"""What a damaged compound file ends in."""
+
+
+def compound_file(content: bytes) -> OleFileIO:
+    """Return the streams in a compound file.
+
+    Raises:
+        DAMAGES: It is damaged.
+    """
+    from olefile import OleFileIO  # noqa: PLC0415 - only old formats need it
+
+    (shift,), (tables,) = (
+        struct.unpack_from("<H", content, 30),
+        struct.unpack_from("<I", content, 44),
+    )
+    if tables << shift > len(content):  # a loop of tables would be read round and round
+        raise ValueError("it has more tables than bytes")
+    return OleFileIO(io.BytesIO(content))
+
+
+def _top(content: bytes) -> set[str]:
+    """Return the names of the streams at the top of a compound file; none of a damaged one."""
+    try:
+        return {path[0] for path in compound_file(content).listdir()}
+    except DAMAGES:
+        return set()
 
 
 _IS_ENCRYPTED = 1

@@ -23,7 +23,7 @@ from pathspec import GitIgnoreSpec
 
 from app.core.errors import InvalidInput, NotFound
 from app.core.ids import bundle, content_sha256, document_id
-from app.core.labels import Labels, labels_from
+from app.core.labels import Labels, labels_from, with_file_date
 from app.core.types import SAMPLE_PREFIX, Library, RawDocument
 from app.ingest.names import display_name, source_key
 from app.ingest.sources.bibtex import labels_of_files
@@ -176,6 +176,16 @@ class FolderFile:
     source_key: str
     path: Path
     entry: ManifestEntry
+    is_original: bool = False
+    """Its time is that of the document, not of a copy that was made to send it."""
+
+    @property
+    def labels(self) -> str:
+        """What is said of it when it is sent, as JSON."""
+        changed_s = self.entry.mtime_ns / 1e9
+        return (
+            with_file_date(self.entry.labels, changed_s) if self.is_original else self.entry.labels
+        )
 
     def raw(self) -> RawDocument:
         return RawDocument(self.source_key, display_name(self.path.name), self.path)
@@ -323,7 +333,7 @@ def held_by_folder(root: Path, known: Mapping[str, ManifestEntry]) -> Holdings:
             labels = labels_beside(path)
             if path in told:
                 labels = told[path].under(labels_from(labels)).as_json()
-            found[key] = _file(key, path, labels, known)
+            found[key] = replace(_file(key, path, labels, known), is_original=True)
         except (OSError, InvalidInput) as exc:
             fail(path, exc)
     return Holdings(found, tuple(failed), tuple(skipped), frozenset(waiting))

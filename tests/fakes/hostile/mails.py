@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.fakes.compound import attachment, make_msg
 from tests.fakes.hostile.model import WORDS, HostileFile, hostile
 
 _HEAD = b"From: a@b.example\nSubject: tides\nMIME-Version: 1.0\n"
@@ -26,7 +27,22 @@ def _header(header: bytes) -> bytes:
     return header + b"\n" + _TEXT
 
 
+def _outlook(depth: int) -> bytes:
+    """Return messages attached to one another as files."""
+    message = make_msg({0x1000001F: WORDS})
+    for _ in range(depth):
+        message = make_msg({0x1000001F: "."}, (), [attachment({0x37010102: message})])
+    return message
+
+
+def _more_tables_than_bytes() -> bytes:
+    message = _outlook(0)
+    return message[:44] + b"\xff\xff\xff\x7f" + message[48:]
+
+
 MAILS: tuple[HostileFile, ...] = (
+    hostile("outlook-in-outlook.msg", lambda: _outlook(60), "indexed", "unreadable"),
+    hostile("more-tables-than-bytes.msg", _more_tables_than_bytes, "unreadable"),
     hostile("twenty-thousand-deep.eml", lambda: _mixed(20_000), "unreadable"),
     hostile("five-hundred-deep.eml", lambda: _mixed(500), "indexed", "unreadable"),
     hostile(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, date, datetime
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from app.core.errors import InvalidInput
 from app.core.labels import (
+    FILE_DATE,
     Condition,
     Labels,
     Value,
@@ -21,6 +23,7 @@ from app.core.labels import (
     labels_from,
     position,
     split_tags,
+    with_file_date,
 )
 
 
@@ -163,3 +166,13 @@ def test_facts_of_a_form_are_checked_and_come_one_by_one() -> None:
 def test_what_is_no_fact_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput):
         labels_from(text)
+
+
+def test_the_day_of_a_file_stands_under_what_is_said() -> None:
+    changed_s = datetime(2024, 6, 4, 12, tzinfo=UTC).timestamp()
+    assert json.loads(with_file_date("", changed_s)) == {"metadata": {FILE_DATE: "2024-06-04"}}
+    said = '{"tags": ["fees"], "metadata": {"file date": "2021-05-03"}}'
+    assert json.loads(with_file_date(said, changed_s)) == json.loads(said)
+    for no_time in (0.0, changed_s + 1e10):
+        assert with_file_date("", no_time) == ""
+    assert with_file_date("no labels", changed_s) == "no labels", "the server says what is wrong"

@@ -85,12 +85,19 @@ def test_a_row_is_whole(language: object) -> None:
     empty = {
         *("stemmer", "abbreviations", "connectives", "nouns_are_capitalised", "pointing"),
         *("first_person", "reference_lists", "short_labels", "sums", "dated", "past", "beside"),
+        *("says_is", "says_how"),
     }
     for field in fields(language):  # type: ignore[arg-type]
         value = getattr(language, field.name)
         assert value or field.name in empty
         for pattern in value if isinstance(value, tuple) else ():
             re.compile(pattern)
+    for pattern, form in LANGUAGES[language.code].says_is.items():  # type: ignore[attr-defined]
+        re.compile(pattern)
+        assert "{thing}" in form
+    for pattern, form in LANGUAGES[language.code].says_how.items():  # type: ignore[attr-defined]
+        assert re.compile(pattern).groups == 1
+        assert "{0}" in form
 
 
 def test_sentences_end_as_their_language_ends_them() -> None:

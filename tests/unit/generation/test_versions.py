@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from app.core.labels import FILE_DATE
 from app.core.types import Evidence
 from app.generation.quote.candidates import candidates
 from app.generation.quote.versions import same_with_other_figures, versions
@@ -14,13 +15,17 @@ from tests.unit.generation.passages import evidence
 TODAY = 20261128
 
 
-def order(question: str, *texts: str, titles: tuple[str, ...] = ()) -> list[tuple[str, str]]:
+def order(
+    question: str, *texts: str, titles: tuple[str, ...] = (), files: tuple[str, ...] = ()
+) -> list[tuple[str, str]]:
     """Return each version's date and words; the one that is found first leads."""
     items: list[Evidence] = []
     for n, item in enumerate(evidence(*texts)):
         document = replace(item.hit.passage.document, year=None)
         if titles:
             document = replace(document, title=titles[n])
+        if files:
+            document = replace(document, metadata={FILE_DATE: files[n]})
         passage = replace(item.hit.passage, document=document)
         items.append(replace(item, hit=replace(item.hit, passage=passage)))
     found = [one for one in candidates(items) if "euros" in one.text]
@@ -54,6 +59,16 @@ def test_a_title_tells_and_what_is_valid_later_comes_last() -> None:
     assert order(ASKED, OLD, later, NEW, titles=titles) == [
         ("2024", NEW), ("2021", OLD), ("2099-01-01", later),
     ]  # fmt: skip
+
+
+def test_the_time_of_a_file_tells_last() -> None:
+    files = "2024-06-04", "2021-05-03"
+    assert order(ASKED, NEW, OLD, files=files) == [("2024-06-04", NEW), ("2021-05-03", OLD)]
+    dated = f"Valid from 1 May 2021.\n\n{OLD}", f"Valid from 3 June 2024.\n\n{NEW}"
+    assert [words for _, words in order(ASKED, *dated, files=files)] == [NEW, OLD]
+    assert order(ASKED, dated[1], OLD, files=files)[1] == ("2021-05-03", OLD)
+    assert order(ASKED, OLD, dated[1], files=("2025-01-02", "2025-01-02")) == [], "may be a copy"
+    assert order(ASKED, OLD, NEW, files=("2024-06-04", "2024-06-04")) == [], "one copy of all"
 
 
 def test_nothing_is_ordered_where_that_is_not_safe() -> None:

@@ -189,6 +189,17 @@ def test_chunks_start_and_end_at_sentences_where_they_can() -> None:
     assert sum(o > 0 for o in overlaps) > 0.8 * len(overlaps)
 
 
+def test_a_chunk_does_not_begin_within_the_sentence_before_it() -> None:
+    long = "The keeper of the valley, who read the gauge each morning, wrote " + "it down, " * 20
+    text = " ".join(f"{long}and went, e.g. by boat, to lock {lock}." for lock in range(9))
+    options = IngestOptions(chunk_size=400, chunk_overlap=100)
+    spans = chunk(ParsedDocument(text, "text/plain"), options)
+    assert [text[span.start :][:10] for span in spans] == ["The keeper"] * 9
+    unbroken = "it is written down, " * 60
+    spans = chunk(ParsedDocument(unbroken, "text/plain"), options)
+    assert all(60 < a.end - b.start <= 100 for a, b in pairwise(spans)), "no sentence begins there"
+
+
 def test_a_chunk_never_crosses_a_heading_or_a_page_and_knows_both() -> None:
     text = "Abstract\nShort.\nIntroduction\nAlso short.\nMore on the next page."
     pages = (PageSpan(1, 0, text.index("More") - 1), PageSpan(2, text.index("More"), len(text)))

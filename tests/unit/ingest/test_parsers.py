@@ -61,6 +61,41 @@ def test_pdf_keeps_every_character_that_pdfium_gives() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("broken", "elsewhere", "whole"),
+    [
+        ("a state-of-the\x02art gauge", "", "a state-of-the-art gauge"),
+        ("a long\x02term plan", "Long-term plans", "a long-term plan"),
+        ("a long\x02term plan", "longterm plans, long-term plans, longterm", "a longterm plan"),
+        ("a well\x02being plan", "their wellbeing", "a wellbeing plan"),
+        ("the infor\x02mation", "", "the information"),
+        ("pre\x02and post-war", "", "pre- and post-war"),
+        ("short\x02or long-term", "a short plan", "short- or long-term"),
+        ("the col\x02or of it", "", "the color of it"),
+        ("thous\x02and men", "a thousand", "thousand men"),
+        ("THE INFOR\x02MATION", "information", "THE INFORMATION"),
+        ("COVID\x0219 and Jean\x02Paul", "", "COVID-19 and Jean-Paul"),
+    ],
+)
+def test_a_hyphen_at_a_line_end_stays_where_the_document_writes_it(
+    broken: str, elsewhere: str, whole: str
+) -> None:
+    assert assemble_pages([broken, f"Of it: {elsewhere}."], {}).text.startswith(f"{whole}\n")
+
+
+def test_a_word_that_a_page_end_parts_is_on_the_first_page() -> None:
+    found = assemble_pages(
+        ["We read the infor-", "mation, then long-", "term plans. Long-term."], {}
+    )
+    assert [found.text[page.start : page.end] for page in found.pages] == [
+        "We read the information,",
+        "then long-term",
+        "plans. Long-term.",
+    ]
+    found = assemble_pages(["He came from Berlin-", "Mitte with the 7-", "year plan of it."], {})
+    assert found.text.split("\n")[0] == "He came from Berlin-"
+
+
 def test_lines_of_a_title_page_do_not_run_on() -> None:
     title = "The survival analysis of very slow crystals\r\nMaria Okonkwo\r\nFebruary 6, 2023"
     body = "\r\n".join(

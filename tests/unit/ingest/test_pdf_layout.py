@@ -432,3 +432,58 @@ def test_words_in_columns_are_rows_where_they_begin_one_below_the_other() -> Non
     ]
     lower = [[f"x{n}", f"n by {n}", f"column of row {n}"] for n in "abcde"]
     assert parsed(table(lower)).text.splitlines()[2] == "xc n by c column of row c", "no head"
+
+
+def apart(*words: tuple[float, float, str], tracking: float = 0.0) -> list[Placed]:
+    """Return letters of a line: before each word a gap, in sizes of the largest; size, letters."""
+    canvas, largest = Canvas(io.BytesIO()), max(size for _, size, _ in words)
+    left, made = 50.0, []
+    for gap, size, letters in words:
+        left += gap * largest
+        for at, letter in enumerate(letters):
+            left += tracking * largest if at else 0.0
+            made.append((left, 600.0, size, letter))
+            left += canvas.stringWidth(letter, "Helvetica", size)
+    return made
+
+
+def words_apart(*words: tuple[float, str]) -> list[Placed]:
+    canvas, left, made = Canvas(io.BytesIO()), 50.0, []
+    for gap, word in words:
+        left += gap * 10
+        made.append((left, 600.0, 10.0, word))
+        left += canvas.stringWidth(word, "Helvetica", 10)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("pieces", "text"),
+    [
+        (  # letters that are drawn apart, and one a little farther
+            apart((0, 10, "TREAC"), (0.18, 10, "T:"), (0.5, 10, "WEIRS"), tracking=0.07),
+            "TREACT: WEIRS",
+        ),
+        (  # small capitals
+            apart((0, 10, "1"), (1, 10, "I"), (0.13, 8, "NTRODUCTION"), tracking=0.03),
+            "1 INTRODUCTION",
+        ),
+        (
+            apart(
+                (0, 10, "S"),
+                (0.13, 8, "LUICES"),
+                (0.3, 8, "AND"),
+                (0.3, 10, "W"),
+                (0.13, 8, "EIRS"),
+            ),
+            "SLUICES AND WEIRS",
+        ),
+        ([(50, 600, 10, "R E S U L T S")], "RESULTS"),
+        ([(50, 600, 10, "4 R E S U L T S   A N D   N O T E S")], "4 RESULTS AND NOTES"),
+        (words_apart((0, "WHAT"), (0.18, "IS"), (0.2, "A"), (0.19, "WEIR")), "WHAT IS A WEIR"),
+        (words_apart((0, "A"), (0.25, "WEIR")), "A WEIR"),
+        ([(50, 600, 10, "VITAMINS A C D E")], "VITAMINS A C D E"),
+        (table([["A", "B", "C", "D"]]), "A B C D"),
+    ],
+)
+def test_blanks_within_words_in_capitals_are_closed_up(pieces: list[Placed], text: str) -> None:
+    assert parsed(pieces).text == text
