@@ -350,8 +350,13 @@ _MEDIA: dict[ReportForm, tuple[str, str]] = {
 }
 
 
+_TOLD = events("the report; with `stream`, server-sent events: `progress`, `report`, `final`")
+
+
 @checks_router.post(
-    "/check", response_model=CheckReport, responses=declared("index_damaged", *PROVIDER)
+    "/check",
+    response_model=CheckReport,
+    responses={**_TOLD, **declared("index_damaged", *PROVIDER)},
 )
 async def check(request: Request, asked: CheckRequest, context: ContextDep) -> Response:
     """Check every sentence of a text against documents, or against another text.
