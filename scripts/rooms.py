@@ -17,7 +17,7 @@ PAGE = Path(__file__).parent.parent / "docs" / "architecture.md"
 BEGIN, END = "<!-- rooms: made by `python -m scripts.rooms` -->", "<!-- end of rooms -->"
 WHOLE = "writing"
 """The files that order writes over all rooms below."""
-WRITING = ("projector", "removal", "writer")
+WRITING = ("projector", "writer")
 
 
 def room_of(module: str) -> str:

@@ -20,6 +20,7 @@ from mcp.shared.exceptions import MCPError
 from starlette.testclient import TestClient
 
 from app.api.mcp_server import TOOLS
+from app.api.middleware.access import needs_key
 from app.core.access import KeyScope
 from tests.api.conftest import Site, listening, site
 
@@ -51,6 +52,17 @@ def declared(operation: Mapping[str, Any]) -> tuple[KeyScope, bool]:
     (security,) = operation["security"]
     ((name, (scope,)),) = security.items()
     return scope, {"key": False, "key_of_every_library": True}[name]
+
+
+def test_all_that_is_open_without_a_key_is_named(shop: Site) -> None:
+    """A route elsewhere would be open, or know no caller (app/api/middleware/access.py)."""
+    documented = set(shop.app.openapi()["paths"])
+    mounted = {path for route in shop.app.routes if (path := getattr(route, "path", ""))}
+    open_ = {path for path in documented | mounted if not needs_key(path)}
+    page = {"/", "/assets", "/icon.svg", "/pdfjs"}
+    described = {"/docs", "/docs-assets", "/openapi.json", "/redoc"}
+    state = {"/health", "/health/live", "/health/ready", "/metrics"}
+    assert open_ - {"/shared/{token}"} <= page | described | state
 
 
 @dataclass

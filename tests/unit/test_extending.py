@@ -53,6 +53,16 @@ assert tokenise("bilerne", "da") == tokenise("biler", "da")
 assert detect("Mange tak!").kind == "thanks"
 
 
+from app.bootstrap.models import EmbeddedModels
+from app.models.options import ProviderOptions
+
+reader = EmbeddedModels(ProviderOptions(model_threads=1)).reader
+text = "The rent is due on the first day of each month."
+stated, quoted = reader.stances([(text, text), ('The rent is "free" of tax.', text)])
+assert stated.supported > 0.5
+assert quoted.not_stated == 1
+
+
 class Search:
     places = 3
     asked = []
@@ -106,7 +116,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_recipes_add_what_they_say(copy: Path) -> None:
-    assert set(RECIPES) == {"A parser", "A strategy", "A route", "A language", "A vector store"}
+    assert set(RECIPES) == {"A parser", "A strategy", "A judge", "A route", "A language", "A vector store"}
     for name, recipe in RECIPES.items():
         touched = follow(recipe, copy)
         assert 1 <= len(set(touched)) <= 3, name

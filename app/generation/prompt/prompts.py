@@ -1,6 +1,6 @@
 """Prompts: read from YAML, checked at load, assembled by one builder in one order.
 
-Packaged files lie in `prompts/`; an overlay directory replaces them file by file.
+Packaged files lie in `templates/`; an overlay directory replaces them file by file.
 """
 
 from __future__ import annotations
