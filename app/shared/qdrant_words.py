@@ -8,10 +8,12 @@ import string
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from functools import lru_cache, partial
 from hashlib import blake2b
+from typing import Generic, TypeVar
 
 import numpy as np
 from qdrant_client import models
@@ -29,6 +31,8 @@ from app.storage.options import IndexOptions
 from app.storage.words.port import NO_SECTION, SharedWords, WordIndex
 
 log = logging.getLogger(__name__)
+
+Found = TypeVar("Found")
 
 # Weigh words for an engine that multiplies sparse vectors: BM25 in two halves.
 
@@ -180,8 +184,8 @@ GROWN = 0.1
 """By which share a library grows or shrinks at most before its terms are counted again."""
 
 COUNTED_AT_ONCE = 5_000
-"""Chunks up to which terms are counted again after any change, and while a question waits: some
-milliseconds. Of more that takes a thread of its own (half a second at 300,000)."""
+"""Chunks up to which languages and terms are counted again at the first question after a write of
+this process: some milliseconds. Of more it takes half a second (300,000), and no question waits."""
 
 SHORTEST, LONGEST = 4, 24
 """Letters of a term that is kept; shorter ones are near to too many."""
@@ -215,12 +219,11 @@ class Terms:
         self.bodies = dict(bodies)
         self.titles = titles
         self.chunks = chunks
-        self.until_s = time.monotonic() + KNOWN_TERMS_FRESH_S
 
     def are_of(self, chunks: int) -> bool:
         """Return whether they still tell of a library that has this many chunks now."""
         grown = GROWN * self.chunks if self.chunks > COUNTED_AT_ONCE else 0
-        return abs(chunks - self.chunks) <= grown and time.monotonic() < self.until_s
+        return abs(chunks - self.chunks) <= grown
 
     @property
     def whole(self) -> bool:
@@ -234,6 +237,55 @@ class Terms:
     def near(self, word: str, edits: int) -> list[str]:
         """Return terms within `edits` of a word; none for a number or an identifier."""
         return self.letters.near(word, edits) if _is_word(word) else []
+
+
+class Counted(Generic[Found]):
+    """What the engine counts of a library; thread-safe.
+
+    No question waits for it but the first: it is made again in a thread, and the one before serves
+    meanwhile.
+    """
+
+    def __init__(self, count: Callable[[], Found], name: str) -> None:
+        """Count by `count`, which may raise StorageError; nothing is asked yet."""
+        self._count = count
+        self._name = name
+        self._found: Found | None = None
+        self._made_s = -math.inf
+        self._counting = False
+        self._lock = threading.Lock()
+
+    def get(self, stale: Callable[[Found, float], bool]) -> Found:
+        """Return the last count; have it made again if it is stale, told its age in seconds.
+
+        Raises:
+            StorageError: There is none yet, and the engine does not count.
+        """
+        with self._lock:
+            if self._found is None:
+                self._found, self._made_s = self._count(), time.monotonic()
+            elif not self._counting and stale(self._found, time.monotonic() - self._made_s):
+                self._counting = True
+                again = threading.Thread(target=self._again, args=(self._found,), daemon=True)
+                again.start()
+            return self._found
+
+    def _again(self, before: Found) -> None:
+        try:
+            found = self._count()
+            with self._lock:
+                if self._found is before:  # else it was forgotten since
+                    self._found, self._made_s = found, time.monotonic()
+        except StorageError as exc:
+            log.warning("the %s could not be counted: %s", self._name, exc.message)
+        finally:
+            self._counting = False
+
+    def forget(self, which: Callable[[Found], object] = lambda _: True) -> None:
+        """Let the next question count, if the last count is such a one."""
+        with self._lock:
+            if self._found is not None and which(self._found):
+                self._found = None
 
 
 def _is_word(term: str) -> bool:
@@ -258,7 +310,7 @@ MOST_CANDIDATES = 10_000
 """Most candidates of such a question; an author of fewer than k of them has fewer hits."""
 
 FRESH_S = 5.0
-"""How long the counts of languages are used again, in seconds; other servers write meanwhile."""
+"""How old the counts of languages are before a question has them made again, in seconds."""
 
 
 class QdrantWords(SharedWords):
@@ -289,15 +341,13 @@ class QdrantWords(SharedWords):
         """Whether the collection was there: if it is gone, it was lost."""
         boosts = {BODY: 1.0, TITLE: options.title_boost, SECTION: options.section_boost}
         self._boosts = {field: boost for field, boost in boosts.items() if boost > 0}
-        self._languages: tuple[float, dict[str, int]] = (-math.inf, {})
-        """Until when it is used, and how many chunks are of each language."""
-        self._terms: Terms | None = None
-        self._counting = False
-        """Whether a thread counts terms."""
-        self._lock = threading.Lock()
+        self._languages = Counted(self._count_languages, f"languages of {self.name}")
+        self._terms = Counted(self._count_terms, f"terms of {self.name}")
         self._queued: list[models.PointStruct] = []
         self._written: set[int] = set()
         """Chunks that the group added, since their last removal."""
+        self._written_in: set[str] = set()
+        """Languages of the documents that the group added."""
         self._removed: set[int] = set()
 
     # --- read
@@ -399,42 +449,29 @@ class QdrantWords(SharedWords):
 
     def _counted(self) -> dict[str, int]:
         """Return how many chunks there are of each language, as of a few seconds ago."""
-        with self._lock:
-            until_s, counted = self._languages
-            if time.monotonic() >= until_s:
-                counted = self._engine.facet(self.name, LANGUAGE, len(LANGUAGES))
-                self._languages = time.monotonic() + FRESH_S, counted
-        return counted
+        return self._languages.get(lambda _, age_s: age_s > FRESH_S)
+
+    def _count_languages(self) -> dict[str, int]:
+        return self._engine.facet(self.name, LANGUAGE, len(LANGUAGES))
 
     def _known(self) -> Terms:
         """Return the terms as of a few minutes ago."""
         chunks = sum(self._counted().values())
-        with self._lock:
-            terms = self._terms
-            stale = terms is None or not terms.are_of(chunks)
-            if terms is None or (stale and chunks <= COUNTED_AT_ONCE):
-                terms = self._terms = self._terms_now(chunks)
-            elif stale and not self._counting:
-                self._counting = True
-                threading.Thread(target=self._count, args=(chunks,), daemon=True).start()
-        return terms
+        return self._terms.get(
+            lambda terms, age_s: age_s > KNOWN_TERMS_FRESH_S or not terms.are_of(chunks)
+        )
 
-    def _terms_now(self, chunks: int) -> Terms:
+    def _count_terms(self) -> Terms:
         bodies, titles = (
             self._engine.facet(self.name, field, MOST_KNOWN_TERMS) for field in (BODY, TITLE)
         )
-        return Terms(bodies, titles, chunks)
+        return Terms(bodies, titles, sum(self._counted().values()))
 
-    def _count(self, chunks: int) -> None:
-        """Count terms, in a thread; those of before serve meanwhile, and where it fails."""
-        try:
-            terms = self._terms_now(chunks)
-            with self._lock:
-                self._terms = terms
-        except StorageError as exc:
-            log.warning("the terms of %s could not be counted: %s", self.name, exc.message)
-        finally:
-            self._counting = False
+    def renew(self) -> None:
+        """Count again, in threads, what other processes changed."""
+        with suppress(StorageError):  # the next question counts
+            self._languages.get(lambda *_: True)
+            self._known()
 
     def near(self, token: str, edits: int, k: int) -> list[int]:
         """Return up to k chunks with a token within `edits` of this one, by id.
@@ -477,6 +514,7 @@ class QdrantWords(SharedWords):
         points = list(chunk_points(document))
         self._queued += points
         self._written.update(int(point.id) for point in points)
+        self._written_in.add(document.language or DEFAULT)
         if len(self._queued) >= PIECE:
             self._send()
 
@@ -521,10 +559,15 @@ class QdrantWords(SharedWords):
     def rollback(self) -> None:
         """Forget what is queued; what was sent is replaced by the replay of the changes."""
         self._queued, self._written, self._removed = [], set(), set()
-        with self._lock:
-            self._languages = (-math.inf, {})
-            if self._terms is not None and self._terms.chunks <= COUNTED_AT_ONCE:
-                self._terms = None
+        written_in, self._written_in = self._written_in, set()
+        self._languages.forget(
+            lambda counted: sum(counted.values()) <= COUNTED_AT_ONCE or written_in - counted.keys()
+        )
+        self._terms.forget(lambda terms: terms.chunks <= COUNTED_AT_ONCE)
+
+    def _forget(self) -> None:
+        self._languages.forget()
+        self._terms.forget()
 
     def ids_after(self, after: int, most: int) -> list[int]:
         return self._engine.ids_after(self.name, after, most)
@@ -557,13 +600,14 @@ class QdrantWords(SharedWords):
             self.seen = self._engine.promote(self.name, filled.name, empty=not filled.seen)
         self.lacking = False
         self.rollback()
+        self._forget()
 
     def delete_all(self) -> None:
         self.rollback()
         self.seen = self.lacking = False
-        self._terms = None
         with self._steps.at("qdrant_words.drop"):
             self._engine.drop(self.name)
+        self._forget()
 
     def close(self) -> None:
         self.rollback()
