@@ -7,11 +7,12 @@ import math
 import string
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from concurrent.futures import Future, wait
 from contextlib import suppress
-from functools import lru_cache, partial
+from functools import partial
 from hashlib import blake2b
 from typing import Generic, TypeVar
 
@@ -23,7 +24,7 @@ from app.core.languages import DEFAULT, LANGUAGES, language_of
 from app.core.lazy import lazy
 from app.core.text import content_or_all, edit_distance, one_edit_away, tokenise
 from app.core.types import Filters, Library, Scored
-from app.shared.qdrant import WORK_S, NoCollection, SearchEngine
+from app.shared.qdrant import WORK_S, WRITERS, NoCollection, SearchEngine
 from app.storage.catalog.rows import LexicalDocument, author_key
 from app.storage.catalog.schema import pieces
 from app.storage.files.durable import Steps
@@ -46,23 +47,39 @@ AVERAGE: Mapping[str, float] = {BODY: 160.0, TITLE: 8.0, SECTION: 3.0}
 """Tokens of a field on average; ADR 0251 says how little it matters."""
 
 
-@lru_cache(maxsize=400_000)
-def dimension(field: str, token: str) -> int:
-    """Return the dimension of a field's token, from 0 below 2^32.
+KEPT_DIMENSIONS = 400_000
+"""Tokens of a field whose dimensions are remembered: 50 MB."""
+
+
+class Dimensions(dict[str, int]):
+    """The dimensions of a field's tokens, from 0 below 2^32.
 
     Two tokens share one by chance: one pair in a vocabulary of 100,000.
     """
-    return int.from_bytes(blake2b(f"{field}\0{token}".encode(), digest_size=4).digest())
+
+    def __init__(self, field: str) -> None:
+        super().__init__()
+        self._field = field
+
+    def __missing__(self, token: str) -> int:
+        if len(self) >= KEPT_DIMENSIONS:
+            self.clear()
+        digest = blake2b(f"{self._field}\0{token}".encode(), digest_size=4).digest()
+        self[token] = found = int.from_bytes(digest)
+        return found
 
 
-def chunk_vector(tokens: Mapping[str, Sequence[str]]) -> dict[int, float]:
+DIMENSIONS = {field: Dimensions(field) for field in AVERAGE}
+
+
+def chunk_vector(counts: Mapping[str, Counter[str]]) -> dict[int, float]:
     """Return a chunk's half by dimension: a saturated count for each field's token."""
     found: dict[int, float] = {}
-    for field, held in tokens.items():
-        norm = K1 * (1 - B + B * len(held) / AVERAGE[field])
-        for token, tf in Counter(held).items():
-            at = dimension(field, token)
-            found[at] = found.get(at, 0.0) + tf * (K1 + 1) / (tf + norm)
+    for field, held in counts.items():
+        norm = K1 * (1 - B + B * held.total() / AVERAGE[field])
+        for at, tf in zip(map(DIMENSIONS[field].__getitem__, held), held.values(), strict=True):
+            weight = tf * (K1 + 1) / (tf + norm)
+            found[at] = found[at] + weight if at in found else weight
     return found
 
 
@@ -84,7 +101,7 @@ def question_vector(
     for token, n in counts.items():
         weight = n * idf(frequencies.get(token, 0), total)
         for field, boost in boosts.items():
-            at = dimension(field, token)
+            at = DIMENSIONS[field][token]
             found[at] = found.get(at, 0.0) + boost * weight
     return found
 
@@ -116,13 +133,13 @@ FIELDS = {
 def chunk_points(document: LexicalDocument) -> Iterator[models.PointStruct]:
     """Yield one point a chunk, in order."""
     language = document.language or DEFAULT
-    title = tokenise(document.title, language)
+    title = Counter(tokenise(document.title, language))
     authors = [author_key(name) for name in document.authors]
     for chunk_id, section, text in document.chunks:
-        tokens = {BODY: tokenise(text, language), TITLE: title}
+        counts = {BODY: Counter(tokenise(text, language)), TITLE: title}
         if section != NO_SECTION:
-            tokens[SECTION] = tokenise(section, language)
-        vector = chunk_vector(tokens)
+            counts[SECTION] = Counter(tokenise(section, language))
+        vector = chunk_vector(counts)
         payload = {
             "doc": document.doc,
             "doc_id": document.doc_id,
@@ -131,8 +148,8 @@ def chunk_points(document: LexicalDocument) -> Iterator[models.PointStruct]:
             LANGUAGE: language,
             "authors": authors,
             "year": document.year,
-            BODY: sorted(set(tokens[BODY])),
-            TITLE: sorted(set(title)),
+            BODY: list(counts[BODY]),
+            TITLE: list(title),
         }
         yield models.PointStruct(id=chunk_id, vector={WORDS: sparse(vector)}, payload=payload)
 
@@ -294,8 +311,8 @@ def _is_word(term: str) -> bool:
 
 # Search and write a collection: the WordIndex port.
 
-PIECE = 128
-"""Chunks a request."""
+PIECE = 512
+"""Chunks a request, 2 MB: each costs every shard a write of its log."""
 
 MOST_TERMS = 1024
 """Distinct terms of a question, as in tantivy's index."""
@@ -348,6 +365,8 @@ class QdrantWords(SharedWords):
         """Chunks that the group added, since their last removal."""
         self._written_in: set[str] = set()
         """Languages of the documents that the group added."""
+        self._sent: deque[Future[None]] = deque()
+        """Requests of the group that are under way, in order."""
         self._removed: set[int] = set()
 
     # --- read
@@ -510,12 +529,12 @@ class QdrantWords(SharedWords):
     # --- write
 
     def add(self, document: LexicalDocument) -> None:
-        """Queue a document's chunks; full pieces are sent at once."""
+        """Queue a document's chunks; full pieces are sent, up to WRITERS beside each other."""
         points = list(chunk_points(document))
         self._queued += points
         self._written.update(int(point.id) for point in points)
         self._written_in.add(document.language or DEFAULT)
-        if len(self._queued) >= PIECE:
+        while len(self._queued) >= PIECE:
             self._send()
 
     def delete(self, doc: int, chunk_ids: Sequence[int]) -> None:  # noqa: ARG002  # ids suffice
@@ -535,6 +554,8 @@ class QdrantWords(SharedWords):
         try:
             if self._queued:
                 self._send()
+            while self._sent:
+                self._sent.popleft().result()
             if gone := sorted(self._removed - self._written):
                 with self._steps.at("qdrant_words.delete"):
                     self._engine.delete(self.name, gone)
@@ -542,10 +563,15 @@ class QdrantWords(SharedWords):
             self.rollback()
 
     def _send(self) -> None:
+        """Send a piece of what is queued; wait for it where the collection may have to be made."""
+        some, self._queued = self._queued[:PIECE], self._queued[PIECE:]
         with self._steps.at("qdrant_words.upsert"):
-            for points in pieces(self._queued, PIECE):
-                self._put(points)
-        self._queued = []
+            if len(self._sent) >= WRITERS:
+                self._sent.popleft().result()
+            if self.seen:
+                self._sent.append(self._engine.writers.submit(self._put, some))
+            else:
+                self._put(some)
 
     def _put(self, points: Sequence[models.PointStruct]) -> None:
         try:
@@ -557,7 +583,12 @@ class QdrantWords(SharedWords):
         self.seen = True
 
     def rollback(self) -> None:
-        """Forget what is queued; what was sent is replaced by the replay of the changes."""
+        """Forget what is queued; what was sent is replaced by the replay of the changes.
+
+        No request of it is under way afterwards.
+        """
+        wait(self._sent)
+        self._sent.clear()
         self._queued, self._written, self._removed = [], set(), set()
         written_in, self._written_in = self._written_in, set()
         self._languages.forget(
