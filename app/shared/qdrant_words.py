@@ -26,7 +26,6 @@ from app.core.text import content_or_all, edit_distance, one_edit_away, tokenise
 from app.core.types import Filters, Library, Scored
 from app.shared.qdrant import WORK_S, WRITERS, NoCollection, SearchEngine
 from app.storage.catalog.rows import LexicalDocument, author_key
-from app.storage.catalog.schema import pieces
 from app.storage.files.durable import Steps
 from app.storage.options import IndexOptions
 from app.storage.words.port import NO_SECTION, SharedWords, WordIndex
@@ -283,8 +282,10 @@ class Counted(Generic[Found]):
                 self._found, self._made_s = self._count(), time.monotonic()
             elif not self._counting and stale(self._found, time.monotonic() - self._made_s):
                 self._counting = True
-                again = threading.Thread(target=self._again, args=(self._found,), daemon=True)
-                again.start()
+                before = (self._found,)
+                threading.Thread(
+                    target=self._again, args=before, name=self._name, daemon=True
+                ).start()
             return self._found
 
     def _again(self, before: Found) -> None:
