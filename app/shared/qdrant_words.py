@@ -566,21 +566,21 @@ class QdrantWords(SharedWords):
     def _send(self) -> None:
         """Send a piece of what is queued; wait for it where the collection may have to be made."""
         some, self._queued = self._queued[:PIECE], self._queued[PIECE:]
-        with self._steps.at("qdrant_words.upsert"):
-            if len(self._sent) >= WRITERS:
-                self._sent.popleft().result()
-            if self.seen:
-                self._sent.append(self._engine.writers.submit(self._put, some))
-            else:
-                self._put(some)
+        if len(self._sent) >= WRITERS:
+            self._sent.popleft().result()
+        if self.seen:
+            self._sent.append(self._engine.writers.submit(self._put, some))
+        else:
+            self._put(some)
 
     def _put(self, points: Sequence[models.PointStruct]) -> None:
-        try:
-            self._engine.upsert(self.name, points)
-        except NoCollection:
-            self.lacking |= self.seen
-            self._engine.create(self.name, sparse=[WORDS], fields=FIELDS)
-            self._engine.upsert(self.name, points)
+        with self._steps.at("qdrant_words.upsert"):
+            try:
+                self._engine.upsert(self.name, points)
+            except NoCollection:
+                self.lacking |= self.seen
+                self._engine.create(self.name, sparse=[WORDS], fields=FIELDS)
+                self._engine.upsert(self.name, points)
         self.seen = True
 
     def rollback(self) -> None:
