@@ -305,8 +305,8 @@ bench-vectors: dev | $(DATA) ## a million vectors on the faiss store: recall, ti
 bench-load-shared: dev $(SHARED)/.ready $(POSTGRES) | $(DATA) ## the embedded server and the shared mode under the same load, into evaluation/reports/load_shared.md (LOAD='--chunks 50000' for less)
 	$(SHARED)/bin/python -m evaluation.benchmarks.load_shared --data $(DATA) $(LOAD)
 
-bench-question-cost: dev $(SHARED)/.ready $(POSTGRES) ## what a search asks of PostgreSQL and the double of Qdrant from 10,000 to 300,000 chunks, into evaluation/reports/question_cost.md
-	$(SHARED)/bin/python -m evaluation.benchmarks.question_cost
+bench-both-modes: dev $(SHARED)/.ready $(POSTGRES) ## text and questions in the embedded and the shared mode side by side, into evaluation/reports/both_modes.md (MODES='--sizes 300000' for more)
+	$(SHARED)/bin/python -m evaluation.benchmarks.both_modes $(MODES)
 
 crash: dev ## 300 random kills of a server under load, into evaluation/reports/crash.md
 	$(BIN)/python -m evaluation.campaigns.crash

@@ -49,6 +49,10 @@ KNOWN_S = 10.0
 LOOK_S = 0.05
 """Between two looks at that, in seconds."""
 
+WRITERS = 4
+"""Requests of one long write that are under way at a time: the engine works while the next is
+made."""
+
 READERS = 64
 """Calls that another node may answer too, at a time."""
 
@@ -152,6 +156,7 @@ class SearchEngine:
         self._shunned = dict.fromkeys(range(len(self.urls)), 0.0)
         """Until when each node is asked last."""
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="search")
+        self.writers = ThreadPoolExecutor(WRITERS, thread_name_prefix="search-write")
         self._lock = threading.Lock()
         self.calls = Calls("search")
 

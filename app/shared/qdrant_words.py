@@ -7,11 +7,14 @@ import math
 import string
 import threading
 import time
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from functools import lru_cache, partial
+from concurrent.futures import Future, wait
+from contextlib import suppress
+from functools import partial
 from hashlib import blake2b
+from typing import Generic, TypeVar
 
 import numpy as np
 from qdrant_client import models
@@ -21,14 +24,15 @@ from app.core.languages import DEFAULT, LANGUAGES, language_of
 from app.core.lazy import lazy
 from app.core.text import content_or_all, edit_distance, one_edit_away, tokenise
 from app.core.types import Filters, Library, Scored
-from app.shared.qdrant import WORK_S, NoCollection, SearchEngine
+from app.shared.qdrant import WORK_S, WRITERS, NoCollection, SearchEngine
 from app.storage.catalog.rows import LexicalDocument, author_key
-from app.storage.catalog.schema import pieces
 from app.storage.files.durable import Steps
 from app.storage.options import IndexOptions
 from app.storage.words.port import NO_SECTION, SharedWords, WordIndex
 
 log = logging.getLogger(__name__)
+
+Found = TypeVar("Found")
 
 # Weigh words for an engine that multiplies sparse vectors: BM25 in two halves.
 
@@ -42,23 +46,39 @@ AVERAGE: Mapping[str, float] = {BODY: 160.0, TITLE: 8.0, SECTION: 3.0}
 """Tokens of a field on average; ADR 0251 says how little it matters."""
 
 
-@lru_cache(maxsize=400_000)
-def dimension(field: str, token: str) -> int:
-    """Return the dimension of a field's token, from 0 below 2^32.
+KEPT_DIMENSIONS = 400_000
+"""Tokens of a field whose dimensions are remembered: 50 MB."""
+
+
+class Dimensions(dict[str, int]):
+    """The dimensions of a field's tokens, from 0 below 2^32.
 
     Two tokens share one by chance: one pair in a vocabulary of 100,000.
     """
-    return int.from_bytes(blake2b(f"{field}\0{token}".encode(), digest_size=4).digest())
+
+    def __init__(self, field: str) -> None:
+        super().__init__()
+        self._field = field
+
+    def __missing__(self, token: str) -> int:
+        if len(self) >= KEPT_DIMENSIONS:
+            self.clear()
+        digest = blake2b(f"{self._field}\0{token}".encode(), digest_size=4).digest()
+        self[token] = found = int.from_bytes(digest)
+        return found
 
 
-def chunk_vector(tokens: Mapping[str, Sequence[str]]) -> dict[int, float]:
+DIMENSIONS = {field: Dimensions(field) for field in AVERAGE}
+
+
+def chunk_vector(counts: Mapping[str, Counter[str]]) -> dict[int, float]:
     """Return a chunk's half by dimension: a saturated count for each field's token."""
     found: dict[int, float] = {}
-    for field, held in tokens.items():
-        norm = K1 * (1 - B + B * len(held) / AVERAGE[field])
-        for token, tf in Counter(held).items():
-            at = dimension(field, token)
-            found[at] = found.get(at, 0.0) + tf * (K1 + 1) / (tf + norm)
+    for field, held in counts.items():
+        norm = K1 * (1 - B + B * held.total() / AVERAGE[field])
+        for at, tf in zip(map(DIMENSIONS[field].__getitem__, held), held.values(), strict=True):
+            weight = tf * (K1 + 1) / (tf + norm)
+            found[at] = found[at] + weight if at in found else weight
     return found
 
 
@@ -80,7 +100,7 @@ def question_vector(
     for token, n in counts.items():
         weight = n * idf(frequencies.get(token, 0), total)
         for field, boost in boosts.items():
-            at = dimension(field, token)
+            at = DIMENSIONS[field][token]
             found[at] = found.get(at, 0.0) + boost * weight
     return found
 
@@ -112,13 +132,13 @@ FIELDS = {
 def chunk_points(document: LexicalDocument) -> Iterator[models.PointStruct]:
     """Yield one point a chunk, in order."""
     language = document.language or DEFAULT
-    title = tokenise(document.title, language)
+    title = Counter(tokenise(document.title, language))
     authors = [author_key(name) for name in document.authors]
     for chunk_id, section, text in document.chunks:
-        tokens = {BODY: tokenise(text, language), TITLE: title}
+        counts = {BODY: Counter(tokenise(text, language)), TITLE: title}
         if section != NO_SECTION:
-            tokens[SECTION] = tokenise(section, language)
-        vector = chunk_vector(tokens)
+            counts[SECTION] = Counter(tokenise(section, language))
+        vector = chunk_vector(counts)
         payload = {
             "doc": document.doc,
             "doc_id": document.doc_id,
@@ -127,8 +147,8 @@ def chunk_points(document: LexicalDocument) -> Iterator[models.PointStruct]:
             LANGUAGE: language,
             "authors": authors,
             "year": document.year,
-            BODY: sorted(set(tokens[BODY])),
-            TITLE: sorted(set(title)),
+            BODY: list(counts[BODY]),
+            TITLE: list(title),
         }
         yield models.PointStruct(id=chunk_id, vector={WORDS: sparse(vector)}, payload=payload)
 
@@ -180,8 +200,8 @@ GROWN = 0.1
 """By which share a library grows or shrinks at most before its terms are counted again."""
 
 COUNTED_AT_ONCE = 5_000
-"""Chunks up to which terms are counted again after any change, and while a question waits: some
-milliseconds. Of more that takes a thread of its own (half a second at 300,000)."""
+"""Chunks up to which languages and terms are counted again at the first question after a write of
+this process: some milliseconds. Of more it takes half a second (300,000), and no question waits."""
 
 SHORTEST, LONGEST = 4, 24
 """Letters of a term that is kept; shorter ones are near to too many."""
@@ -215,12 +235,11 @@ class Terms:
         self.bodies = dict(bodies)
         self.titles = titles
         self.chunks = chunks
-        self.until_s = time.monotonic() + KNOWN_TERMS_FRESH_S
 
     def are_of(self, chunks: int) -> bool:
         """Return whether they still tell of a library that has this many chunks now."""
         grown = GROWN * self.chunks if self.chunks > COUNTED_AT_ONCE else 0
-        return abs(chunks - self.chunks) <= grown and time.monotonic() < self.until_s
+        return abs(chunks - self.chunks) <= grown
 
     @property
     def whole(self) -> bool:
@@ -236,14 +255,65 @@ class Terms:
         return self.letters.near(word, edits) if _is_word(word) else []
 
 
+class Counted(Generic[Found]):
+    """What the engine counts of a library; thread-safe.
+
+    No question waits for it but the first: it is made again in a thread, and the one before serves
+    meanwhile.
+    """
+
+    def __init__(self, count: Callable[[], Found], name: str) -> None:
+        """Count by `count`, which may raise StorageError; nothing is asked yet."""
+        self._count = count
+        self._name = name
+        self._found: Found | None = None
+        self._made_s = -math.inf
+        self._counting = False
+        self._lock = threading.Lock()
+
+    def get(self, stale: Callable[[Found, float], bool]) -> Found:
+        """Return the last count; have it made again if it is stale, told its age in seconds.
+
+        Raises:
+            StorageError: There is none yet, and the engine does not count.
+        """
+        with self._lock:
+            if self._found is None:
+                self._found, self._made_s = self._count(), time.monotonic()
+            elif not self._counting and stale(self._found, time.monotonic() - self._made_s):
+                self._counting = True
+                before = (self._found,)
+                threading.Thread(
+                    target=self._again, args=before, name=self._name, daemon=True
+                ).start()
+            return self._found
+
+    def _again(self, before: Found) -> None:
+        try:
+            found = self._count()
+            with self._lock:
+                if self._found is before:  # else it was forgotten since
+                    self._found, self._made_s = found, time.monotonic()
+        except StorageError as exc:
+            log.warning("the %s could not be counted: %s", self._name, exc.message)
+        finally:
+            self._counting = False
+
+    def forget(self, which: Callable[[Found], object] = lambda _: True) -> None:
+        """Let the next question count, if the last count is such a one."""
+        with self._lock:
+            if self._found is not None and which(self._found):
+                self._found = None
+
+
 def _is_word(term: str) -> bool:
     return SHORTEST <= len(term) <= LONGEST and term.isascii() and term.isalpha()
 
 
 # Search and write a collection: the WordIndex port.
 
-PIECE = 128
-"""Chunks a request."""
+PIECE = 512
+"""Chunks a request, 2 MB: each costs every shard a write of its log."""
 
 MOST_TERMS = 1024
 """Distinct terms of a question, as in tantivy's index."""
@@ -258,7 +328,7 @@ MOST_CANDIDATES = 10_000
 """Most candidates of such a question; an author of fewer than k of them has fewer hits."""
 
 FRESH_S = 5.0
-"""How long the counts of languages are used again, in seconds; other servers write meanwhile."""
+"""How old the counts of languages are before a question has them made again, in seconds."""
 
 
 class QdrantWords(SharedWords):
@@ -289,15 +359,15 @@ class QdrantWords(SharedWords):
         """Whether the collection was there: if it is gone, it was lost."""
         boosts = {BODY: 1.0, TITLE: options.title_boost, SECTION: options.section_boost}
         self._boosts = {field: boost for field, boost in boosts.items() if boost > 0}
-        self._languages: tuple[float, dict[str, int]] = (-math.inf, {})
-        """Until when it is used, and how many chunks are of each language."""
-        self._terms: Terms | None = None
-        self._counting = False
-        """Whether a thread counts terms."""
-        self._lock = threading.Lock()
+        self._languages = Counted(self._count_languages, f"languages of {self.name}")
+        self._terms = Counted(self._count_terms, f"terms of {self.name}")
         self._queued: list[models.PointStruct] = []
         self._written: set[int] = set()
         """Chunks that the group added, since their last removal."""
+        self._written_in: set[str] = set()
+        """Languages of the documents that the group added."""
+        self._sent: deque[Future[None]] = deque()
+        """Requests of the group that are under way, in order."""
         self._removed: set[int] = set()
 
     # --- read
@@ -399,42 +469,29 @@ class QdrantWords(SharedWords):
 
     def _counted(self) -> dict[str, int]:
         """Return how many chunks there are of each language, as of a few seconds ago."""
-        with self._lock:
-            until_s, counted = self._languages
-            if time.monotonic() >= until_s:
-                counted = self._engine.facet(self.name, LANGUAGE, len(LANGUAGES))
-                self._languages = time.monotonic() + FRESH_S, counted
-        return counted
+        return self._languages.get(lambda _, age_s: age_s > FRESH_S)
+
+    def _count_languages(self) -> dict[str, int]:
+        return self._engine.facet(self.name, LANGUAGE, len(LANGUAGES))
 
     def _known(self) -> Terms:
         """Return the terms as of a few minutes ago."""
         chunks = sum(self._counted().values())
-        with self._lock:
-            terms = self._terms
-            stale = terms is None or not terms.are_of(chunks)
-            if terms is None or (stale and chunks <= COUNTED_AT_ONCE):
-                terms = self._terms = self._terms_now(chunks)
-            elif stale and not self._counting:
-                self._counting = True
-                threading.Thread(target=self._count, args=(chunks,), daemon=True).start()
-        return terms
+        return self._terms.get(
+            lambda terms, age_s: age_s > KNOWN_TERMS_FRESH_S or not terms.are_of(chunks)
+        )
 
-    def _terms_now(self, chunks: int) -> Terms:
+    def _count_terms(self) -> Terms:
         bodies, titles = (
             self._engine.facet(self.name, field, MOST_KNOWN_TERMS) for field in (BODY, TITLE)
         )
-        return Terms(bodies, titles, chunks)
+        return Terms(bodies, titles, sum(self._counted().values()))
 
-    def _count(self, chunks: int) -> None:
-        """Count terms, in a thread; those of before serve meanwhile, and where it fails."""
-        try:
-            terms = self._terms_now(chunks)
-            with self._lock:
-                self._terms = terms
-        except StorageError as exc:
-            log.warning("the terms of %s could not be counted: %s", self.name, exc.message)
-        finally:
-            self._counting = False
+    def renew(self) -> None:
+        """Count again, in threads, what other processes changed."""
+        with suppress(StorageError):  # the next question counts
+            self._languages.get(lambda *_: True)
+            self._known()
 
     def near(self, token: str, edits: int, k: int) -> list[int]:
         """Return up to k chunks with a token within `edits` of this one, by id.
@@ -473,11 +530,12 @@ class QdrantWords(SharedWords):
     # --- write
 
     def add(self, document: LexicalDocument) -> None:
-        """Queue a document's chunks; full pieces are sent at once."""
+        """Queue a document's chunks; full pieces are sent, up to WRITERS beside each other."""
         points = list(chunk_points(document))
         self._queued += points
         self._written.update(int(point.id) for point in points)
-        if len(self._queued) >= PIECE:
+        self._written_in.add(document.language or DEFAULT)
+        while len(self._queued) >= PIECE:
             self._send()
 
     def delete(self, doc: int, chunk_ids: Sequence[int]) -> None:  # noqa: ARG002  # ids suffice
@@ -497,6 +555,8 @@ class QdrantWords(SharedWords):
         try:
             if self._queued:
                 self._send()
+            while self._sent:
+                self._sent.popleft().result()
             if gone := sorted(self._removed - self._written):
                 with self._steps.at("qdrant_words.delete"):
                     self._engine.delete(self.name, gone)
@@ -504,27 +564,42 @@ class QdrantWords(SharedWords):
             self.rollback()
 
     def _send(self) -> None:
-        with self._steps.at("qdrant_words.upsert"):
-            for points in pieces(self._queued, PIECE):
-                self._put(points)
-        self._queued = []
+        """Send a piece of what is queued; wait for it where the collection may have to be made."""
+        some, self._queued = self._queued[:PIECE], self._queued[PIECE:]
+        if len(self._sent) >= WRITERS:
+            self._sent.popleft().result()
+        if self.seen:
+            self._sent.append(self._engine.writers.submit(self._put, some))
+        else:
+            self._put(some)
 
     def _put(self, points: Sequence[models.PointStruct]) -> None:
-        try:
-            self._engine.upsert(self.name, points)
-        except NoCollection:
-            self.lacking |= self.seen
-            self._engine.create(self.name, sparse=[WORDS], fields=FIELDS)
-            self._engine.upsert(self.name, points)
+        with self._steps.at("qdrant_words.upsert"):
+            try:
+                self._engine.upsert(self.name, points)
+            except NoCollection:
+                self.lacking |= self.seen
+                self._engine.create(self.name, sparse=[WORDS], fields=FIELDS)
+                self._engine.upsert(self.name, points)
         self.seen = True
 
     def rollback(self) -> None:
-        """Forget what is queued; what was sent is replaced by the replay of the changes."""
+        """Forget what is queued; what was sent is replaced by the replay of the changes.
+
+        No request of it is under way afterwards.
+        """
+        wait(self._sent)
+        self._sent.clear()
         self._queued, self._written, self._removed = [], set(), set()
-        with self._lock:
-            self._languages = (-math.inf, {})
-            if self._terms is not None and self._terms.chunks <= COUNTED_AT_ONCE:
-                self._terms = None
+        written_in, self._written_in = self._written_in, set()
+        self._languages.forget(
+            lambda counted: sum(counted.values()) <= COUNTED_AT_ONCE or written_in - counted.keys()
+        )
+        self._terms.forget(lambda terms: terms.chunks <= COUNTED_AT_ONCE)
+
+    def _forget(self) -> None:
+        self._languages.forget()
+        self._terms.forget()
 
     def ids_after(self, after: int, most: int) -> list[int]:
         return self._engine.ids_after(self.name, after, most)
@@ -557,13 +632,14 @@ class QdrantWords(SharedWords):
             self.seen = self._engine.promote(self.name, filled.name, empty=not filled.seen)
         self.lacking = False
         self.rollback()
+        self._forget()
 
     def delete_all(self) -> None:
         self.rollback()
         self.seen = self.lacking = False
-        self._terms = None
         with self._steps.at("qdrant_words.drop"):
             self._engine.drop(self.name)
+        self._forget()
 
     def close(self) -> None:
         self.rollback()

@@ -6,7 +6,7 @@ import logging
 import sys
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from itertools import chain, takewhile
 from secrets import token_hex
 from typing import cast
@@ -34,6 +34,9 @@ MENDED_SHARE = 0.01
 
 RENEWED_S = CLAIM_S / 3
 """How often a process says that it lives while it sends, seconds."""
+
+GATHERED = 2
+"""Claims that may be gathered: the one that the thread brings, and the next."""
 
 WAITING_S = 0.05
 """How often it is looked whether another process has brought what is waited for, seconds."""
@@ -66,21 +69,40 @@ class SharedLexicalWriter(LexicalWriter):
         """Return whether searches miss documents until a rebuild is done."""
         return self._shared.lacking
 
-    @property
-    def in_step(self) -> bool:
-        """Return True: what others log is brought by them."""
-        return True
+    def wait_for_room(self) -> None:
+        """Wait while as many claims are gathered as may be, without the lock."""
+        with self._room:
+            self._room.wait_for(lambda: self._waiting < GATHERED)
 
-    def gather(self, claim: Claim | None, chunks: int) -> None:  # noqa: ARG002  # no groups
-        """Bring the claimed changes."""
-        self.apply(claim)
+    def gather(self, claim: Claim | None, chunks: int) -> None:  # noqa: ARG002  # claims are counted
+        """Let the thread bring the claimed changes; do not wait for it."""
+        if claim is None:
+            return
+        with self._room:
+            self._waiting += 1
+        alive = ExitStack()
+        alive.enter_context(self._renewing(claim))
+        self._thread.submit(self._bring_gathered, claim, alive)
+
+    def _bring_gathered(self, claim: Claim, alive: ExitStack) -> None:
+        try:
+            with alive:
+                self._bring(claim)
+        except BaseException:
+            self._failed = True  # the next call that waits brings it, and says why it cannot
+            raise
+        finally:
+            with self._room:
+                self._waiting -= 1
+                self._room.notify_all()
 
     def replace(self) -> None:
         """Do nothing: no lock is held while the engine is told."""
 
     def follow(self) -> None:
         """Index changes that no live process has claimed."""
-        self.catch_up()
+        while claim := self._claims.take(self._library, REBUILD_BATCH_DOCS):
+            self._bring(claim)
 
     def await_found(self, claim: Claim | None) -> None:
         """Bring the claimed changes, or wait until what was logged is found, whoever brings it."""
@@ -89,7 +111,7 @@ class SharedLexicalWriter(LexicalWriter):
             return
         last, waited = self._log.last(), threading.Event()
         while (left := self._left()) and left[0].seq <= last:
-            self.catch_up()
+            self.follow()
             waited.wait(WAITING_S)
 
     def wait_until_idle(self) -> None:
@@ -103,15 +125,27 @@ class SharedLexicalWriter(LexicalWriter):
         return self._log.pending(self._library, mark, dense=False, limit=1)
 
     def catch_up(self) -> None:
-        """Index changes that no live process has claimed."""
-        while claim := self._claims.take(self._library, REBUILD_BATCH_DOCS):
-            self._bring(claim)
+        """Wait for what was gathered, and index changes that no live process has claimed."""
+        with self._room:
+            self._room.wait_for(lambda: not self._waiting)
+        self.follow()
+        self._failed = False
 
     def apply(self, claim: Claim | None) -> None:
         """Bring the claimed changes, and what other processes failed to bring."""
         if claim is not None:
             self._bring(claim)
-            self.catch_up()
+            self.follow()
+
+    def _renewing(self, claim: Claim) -> Periodic:
+        """Return what says, until it is left, that this process lives."""
+
+        def renew() -> float:
+            with suppress(StorageError):
+                self._claims.renew(self._library, claim)
+            return RENEWED_S
+
+        return Periodic("claim", renew, RENEWED_S)
 
     def _bring(self, claim: Claim, docs: Mapping[int, Sequence[int]] | None = None) -> None:
         """Send documents until none of them changed since it was read; end the claim.
@@ -125,7 +159,7 @@ class SharedLexicalWriter(LexicalWriter):
             docs = gone_by(list(takewhile(lambda change: change.seq <= claim.upto, logged)))
         sent, held = dict(docs), claim
         try:
-            with Periodic("claim", lambda: self._renew(claim), RENEWED_S):
+            with self._renewing(claim):
                 while True:
                     for some in pieces(list(sent), REBUILD_BATCH_DOCS):
                         with self._sending:
@@ -139,11 +173,6 @@ class SharedLexicalWriter(LexicalWriter):
             with suppress(StorageError):  # it falls silent
                 self._claims.give_up(self._library, held)
             raise
-
-    def _renew(self, claim: Claim) -> float:
-        with suppress(StorageError):
-            self._claims.renew(self._library, claim)
-        return RENEWED_S
 
     def _refresh(self, docs: Iterable[int]) -> None:
         """Send documents that no change names."""
@@ -173,7 +202,7 @@ class SharedLexicalWriter(LexicalWriter):
             # What others sent meanwhile may have gone to the index before.
             for changes in self._log.batches(self._library, meanwhile.applied, dense=False):
                 self._bring(self._claims.watch(self._library), gone_by(changes))
-            self.catch_up()
+            self.follow()
         finally:
             filled.close()
             self.rebuilding = None

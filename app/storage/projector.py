@@ -55,6 +55,8 @@ class Projector:
         self._threads: list[threading.Thread] = []
         self._old: set[Library] = set()
         """Libraries whose index in the engine may be older than what was here."""
+        self._counted_in: str | None = None
+        """The epoch in which words were counted last."""
         self.indexes = {library: self._open(library, heal=heal) for library in Library}
         writer = word_writer(shared=options.shared)
         self.words = {library: writer(library, self.indexes, loader) for library in Library}
@@ -194,11 +196,17 @@ class Projector:
     def survey(self) -> bool:
         """Remove what fills left that nobody goes on with, and keep the epochs of collections.
 
+        What is counted of words is counted again in each epoch, so that no question has to.
+
         Returns:
             Whether anything was removed, so that the log of changes can be shorter.
         """
         swept = [self._delete_cut_off(library) for library in Library]
-        self.keep_epochs()
+        epoch = self.keep_epochs()
+        if epoch != self._counted_in:
+            self._counted_in = epoch
+            for index in filter(is_shared, self.indexes.values()):
+                index.renew()
         return any(swept)
 
     def _delete_cut_off(self, library: Library) -> bool:
@@ -209,8 +217,12 @@ class Projector:
                 swept = self.words[library].delete_cut_off()
         return self.dense[library].replica.delete_cut_off() or swept
 
-    def keep_epochs(self) -> None:
-        """Begin an epoch where something changed, and let what is of another state be compared."""
+    def keep_epochs(self) -> str:
+        """Begin an epoch where something changed, and let what is of another state be compared.
+
+        Returns:
+            The epoch now.
+        """
         parts = [
             part
             for library in Library
@@ -228,6 +240,7 @@ class Projector:
                 part.suspect()
             elif part in late:
                 part.set_epoch(epoch.now)
+        return epoch.now
 
     def look(self, library: Library) -> None:
         """Make an index again that a search or a write found lost, in a thread."""

@@ -158,7 +158,11 @@ class CatalogIndexWriter:
             self._words[library].background = True
         with self._projector.writing():
             written = self._store(drafts, page, leave_out=True)
+        replaced = any(result.status == "replaced" for result in written.results)
         for library, claim in written.claims.items():
+            if replaced:
+                self._words[library].await_found(claim)
+                continue
             chunks = sum(len(draft.chunks) for draft in drafts if draft.library is library)
             self._words[library].gather(claim, chunks)
         return written.results

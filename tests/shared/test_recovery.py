@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from sqlalchemy import select
 
-from app.core.errors import DatabaseAway, IndexDamaged
-from app.core.types import Library
+from app.core.errors import DatabaseAway, IndexDamaged, SearchAway
+from app.core.types import DocumentDraft, Library
 from app.shared.qdrant import SearchEngine
 from app.storage.catalog.changes import REFILL_OF_WORDS, STAGED
 from app.storage.catalog.schema import watermarks
@@ -304,3 +305,57 @@ def test_epochs_of_servers_that_look_at_once_are_known_to_all(
             assert store.dense[PAPERS].replica.whole
             (epoch,) = {engine.epoch(name) for name in (WORDS, vectors_of(engine))}
             assert epoch
+
+
+def test_a_look_counts_the_languages_that_another_process_brought(
+    tmp_path: Path, options: IndexOptions
+) -> None:
+    """So that the next question in one of them finds its words."""
+    other = options_for(tmp_path / "other", options.database_url, options.search_url)
+    german = make_draft("penguins", "Die Pinguine watscheln.")
+    metadata = replace(german.metadata, language="de")
+    with opened(options) as store, IndexStore(other, vector_store="off") as second:
+        write(store, "seal", 2)
+        second.projector.survey()
+        assert second.lexical.languages(PAPERS) == ("en",)
+        store.writer.write([replace(german, metadata=metadata)])
+        second.projector.survey()
+        wait_until(lambda: set(second.lexical.languages(PAPERS)) == {"de", "en"})
+
+
+def test_stored_words_are_brought_while_the_next_are_stored(
+    options: IndexOptions, engine: SearchEngine, double: QdrantDouble
+) -> None:
+    """Two batches at most; and what the engine refused stops the next one until it is brought."""
+
+    def draft(number: int) -> DocumentDraft:
+        return make_draft(f"seal{number}", f"Seal number {number} sleeps.")
+
+    with IndexStore(options, vector_store="off") as store:
+        words = store.projector.words[PAPERS]
+        store.writer.write([draft(0)])
+        double.awake.clear()
+        for number in (1, 2):
+            store.writer.store([draft(number)])
+        third = threading.Thread(target=store.writer.store, args=([draft(3)],))
+        third.start()
+        assert store.catalog.counts(PAPERS).documents == 3
+        assert store.projector.log.marks()["papers/lexical"] < store.projector.log.last()
+        double.awake.set()
+        third.join(60)
+        store.writer.flush(PAPERS)
+        assert len(engine.ids(WORDS)) == 8
+        assert marks(store) == set()
+
+        double.refusals += [(503, "busy")] * 100
+        store.writer.store([draft(4)])
+        wait_until(lambda: not words.in_step)
+        with pytest.raises(SearchAway):
+            store.writer.store([draft(5)])
+        assert store.catalog.counts(PAPERS).documents == 5
+        double.refusals.clear()
+        store.writer.store([draft(5)])
+        store.writer.flush(PAPERS)
+        assert len(engine.ids(WORDS)) == 12
+        assert words.in_step
+        assert marks(store) == set()

@@ -140,6 +140,10 @@ class SharedWords(WordIndex, Protocol):
         """Note of which state of the catalog the index is (app.storage.catalog.epochs)."""
         ...
 
+    def renew(self) -> None:
+        """Count languages and terms again, since the library changed; no search waits for it."""
+        ...
+
     def shadow(self) -> WordIndex:
         """Return an empty index to fill in the place of this one."""
         ...
