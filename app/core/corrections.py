@@ -20,6 +20,8 @@ from app.core.types import BlockSpan, Correction, Heading, PageSpan, ParsedDocum
 
 AROUND = 32
 """Characters kept in front of and behind a correction, to know its place by in another reading."""
+CLOSE = 8
+"""Of these the next ones, which tell a place that is the only one with them."""
 MOST_CORRECTIONS = 5_000
 """Of one document."""
 
@@ -240,9 +242,15 @@ def _crossed(pages: Sequence[PageSpan], start: int, end: int) -> int | None:
 def _widened(text: str, pages: Sequence[PageSpan], edits: Sequence[Edit]) -> list[Edit]:
     """Return edits in order; one whose span or text is empty takes in a neighbour on its page."""
     bounds = sorted([0, len(text), *(at for page in pages for at in (page.start, page.end))])
-    nexts = [*(edit.start for edit in edits[1:]), len(text)]
+    joined = list[Edit]()
+    for edit in edits:
+        if joined and edit.start == joined[-1].end and edit.start not in bounds:
+            joined[-1] = Edit(joined[-1].start, edit.end, joined[-1].text + edit.text)
+        else:
+            joined.append(edit)
+    nexts = [*(edit.start for edit in joined[1:]), len(text)]
     found, taken = list[Edit](), 0
-    for edit, following in zip(edits, nexts, strict=True):
+    for edit, following in zip(joined, nexts, strict=True):
         start, end, written = edit
         low = bounds[bisect_right(bounds, min(start, len(text) - 1)) - 1]
         high = bounds[min(bisect_left(bounds, max(end, start + 1)), len(bounds) - 1)]
@@ -252,6 +260,8 @@ def _widened(text: str, pages: Sequence[PageSpan], edits: Sequence[Edit]) -> lis
             found.append(Edit(start - 1, end, text[start - 1] + written))
         elif end < min(high, following):
             found.append(Edit(start, end + 1, written + text[end]))
+        elif found and found[-1].end == start > low:
+            found[-1] = Edit(found[-1].start, end, found[-1].text + written)
         else:
             raise InvalidInput(
                 f"span {start}..{end} is empty, or would be, and no character beside it stays: name"
@@ -291,15 +301,16 @@ def place(
 ) -> tuple[Correction, ...]:
     """Return corrections with their places in a reader's text; one without a place is not placed.
 
-    Its place is where its words stand with the same characters around them; of several the nearest
-    to where it was. One whose own text stands there is left out: it is read as it was corrected.
+    Its place is where its words stand with the same characters around them, of several the nearest
+    to where it was; else the only place with the same next characters. One whose own text stands
+    there is left out: it is read as it was corrected.
     """
     found: list[Correction] = []
     taken: list[tuple[int, int]] = []
     moved = 0
     for one in sorted(corrections, key=lambda one: one.start):
-        at = _nearest(text, one.left, one.before, one.right, one.start + moved)
-        if at is None and _nearest(text, one.left, one.text, one.right, one.start) is not None:
+        at = _place_of(text, one, one.before, one.start + moved)
+        if at is None and _place_of(text, one, one.text, one.start + moved) is not None:
             continue
         end = -1 if at is None else at + len(one.before)
         if (
@@ -315,10 +326,14 @@ def place(
     return tuple(sorted(found, key=lambda one: one.start))
 
 
-def _nearest(text: str, left: str, words: str, right: str, wanted: int) -> int | None:
-    """Return where words stand between their neighbours, nearest to a place; None for nowhere."""
-    whole = f"{left}{words}{right}"
-    behind = text.find(whole, max(0, wanted - len(left)))
-    before = text.rfind(whole, 0, max(0, wanted - len(left)) + len(whole))
-    places = [at + len(left) for at in (before, behind) if at >= 0]
-    return min(places, key=lambda at: abs(at - wanted), default=None)
+def _place_of(text: str, one: Correction, words: str, wanted: int) -> int | None:
+    """Return where words stand with a correction's neighbours; None for nowhere."""
+    whole, begin = f"{one.left}{words}{one.right}", max(0, wanted - len(one.left))
+    found = text.rfind(whole, 0, begin + len(whole)), text.find(whole, begin)
+    places = [at + len(one.left) for at in found if at >= 0]
+    if places:
+        return min(places, key=lambda at: abs(at - wanted))
+    left, right = one.left[-CLOSE:], one.right[:CLOSE]
+    at = text.find(whole := f"{left}{words}{right}")
+    is_only = len(left) == len(right) == CLOSE and at >= 0 and text.find(whole, at + 1) < 0
+    return at + len(left) if is_only else None
