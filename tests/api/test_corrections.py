@@ -19,8 +19,8 @@ from tests.unit.storage.drafts import make_draft
 
 PAPERS = {"library": "papers"}
 PAGES = [
-    [f"{page} Part of the log", *(f"Entry {page}.{i}: the lamp bums for {i} hours." for i in range(9))]
-    for page in range(1, 6)
+    [f"{page} {head}", *(f"Entry {page}.{i}: the lamp bums for {i} hours." for i in range(9))]
+    for page, head in enumerate(("Copper", "The tide tables", "Lions", "A mill", "Salt"), 1)
 ]  # fmt: skip
 LOG = make_pdf(PAGES)
 
@@ -85,10 +85,10 @@ def test_twenty_corrections_leave_every_other_span_page_box_and_chunk_where_it_b
     assert text_of(shop, "log.pdf", revision=1) == before
     for one in listed["corrections"]:
         assert after[one["start"] : one["end"]] == one["text"]
-        assert f"Entry {one['page']}." in after[one["start"] - 30 : one["start"]]
-    starts = [before.index(f"{page} Part of the log") for page in range(1, 6)]
-    for page, start in enumerate(starts, 1):
-        end = starts[page] if page < 5 else len(before)
+        assert f"Entry {one['page']}." in after[max(0, one["start"] - 30) : one["start"]]
+    for page in range(1, 6):
+        old = get(shop, "log.pdf", "text", page=page, revision=1)
+        start, end = old["start"], old["end"]
         inside = [(a - start, b - start, words) for a, b, words in edits if start <= a < end]
         mended = before[start:end]
         for a, b, words in reversed(inside):
@@ -153,7 +153,9 @@ def test_each_correction_can_be_taken_back_and_what_it_corrected_is_kept(shop: S
     upload(shop, COPPER)
     read = text_of(shop, "copper.txt")
     at, point = read.index("metaI"), read.index("1805")
-    status, listed = correct(shop, "copper.txt", 1, (at, at + 5, "metal"), (point, point + 4, "1085"))
+    status, listed = correct(
+        shop, "copper.txt", 1, (at, at + 5, "metal"), (point, point + 4, "1085")
+    )
     assert [words_of(one) for one in listed["corrections"]] == [
         (1, "metaI", "metal", None, True),
         (2, "1805", "1085", None, True),
@@ -186,26 +188,23 @@ def test_what_cannot_be_corrected_is_told_and_nothing_is_written(shop: Site) -> 
     upload(shop, COPPER)
     length = len(text_of(shop, "copper.txt"))
     for revision, edits, status, words in (
-        (2, [(0, 6, "Tin")], 409, "revision 2 of 'Copper' is not the live one, 1 is"),
+        (2, [(0, 6, "Tin")], 409, "is not the live one, 1 is"),
         (1, [(0, 6, "Tin"), (3, 8, "x")], 422, "lie over each other; make them one"),
         (1, [(0, length + 1, "Tin")], 422, f"must lie within 0..{length}"),
         (1, [(0, 6, "Copper")], 422, "change nothing"),
         (1, [], 422, "corrections"),
-        (1, [(0, 6, "x" * 100_001)], 422, "100,000"),
+        (1, [(0, 6, "x" * 100_001)], 422, "at most 100000 characters"),
         (1, [(0, length, " ")], 422, "nothing would be left of the text"),
     ):
         got, problem = correct(shop, "copper.txt", revision, *edits)
         assert got == status, problem
-        assert words.replace("'Copper'", "") in re.sub(r"of '[^']*'", "of ", problem["detail"])
+        assert words in problem["detail"]
     assert correct(shop, "nowhere.txt", 1, (0, 6, "Tin"))[0] == 404
     page = shop.client.get("/api/v1/documents/copper.txt/text", params={**PAPERS, "page": 3})
     assert page.status_code == 404
     assert "has no page 3" in page.json()["detail"]
-    assert get(shop, "copper.txt", "corrections") == {
-        "doc_id": get(shop, "copper.txt", "corrections")["doc_id"],
-        "revision": 1,
-        "corrections": [],
-    }
+    listed = get(shop, "copper.txt", "corrections")
+    assert (listed["revision"], listed["corrections"]) == (1, [])
 
 
 def test_corrections_need_the_scope_write_and_keep_their_author(tmp_path: Path) -> None:
@@ -213,7 +212,7 @@ def test_corrections_need_the_scope_write_and_keep_their_author(tmp_path: Path) 
         shop.client.headers["X-API-Key"] = "adm1n"
         upload(shop, COPPER)
         keys: dict[str, str] = {}
-        for name, scope in (("reader", "read"), ("Ann's laptop", "write")):
+        for name, scope in (("reader", "read"), ("laptop-of-ann", "write")):
             body = {"name": name, "scopes": [scope]}
             keys[name] = shop.client.post("/api/v1/keys", json=body).json()["key"]
         edit = (0, 6, "Tin")
@@ -221,14 +220,12 @@ def test_corrections_need_the_scope_write_and_keep_their_author(tmp_path: Path) 
         status, problem = correct(shop, "copper.txt", 1, edit, **reading)
         assert (status, "lacks the scope 'write'" in problem["detail"]) == (403, True)
         path = "/api/v1/documents/copper.txt/corrections"
-        gone = shop.client.delete(
-            f"{path}/1", params={**PAPERS, "revision": 1}, headers=reading
-        )
+        gone = shop.client.delete(f"{path}/1", params={**PAPERS, "revision": 1}, headers=reading)
         assert gone.status_code == 403
         assert correct(shop, "copper.txt", 1, edit, **writing)[0] == 201
         assert shop.client.get(path, params=PAPERS, headers=reading).status_code == 200
         (listed,) = get(shop, "copper.txt", "corrections")["corrections"]
-        assert listed["author"] == "Ann's laptop"
+        assert listed["author"] == "laptop-of-ann"
 
 
 TOMORROW = "reader of tomorrow"
