@@ -16,6 +16,8 @@ it("names the words that were changed and no others", () => {
     { start: 117, end: 122, text: "dusk" },
   ]);
   expect(editsOf("The cat sa t.", "The cat sat.", 0)).toEqual([{ start: 8, end: 12, text: "sat" }]);
+  expect(editsOf("A mercury bath carried it.", "A bath of quicksilver carried it.", 0)).toEqual([{ start: 0, end: 14, text: "A bath of quicksilver" }]);
+  expect(editsOf("melts at 1085 K.", "melts slowly at 1085 K.", 0)).toEqual([{ start: 0, end: 6, text: "melts slowly " }]);
   expect(editsOf("same", "same", 0)).toEqual([]);
 });
 
