@@ -175,7 +175,8 @@ function Line({ one, busy, onShow, onUndo }: { one: TextCorrection; busy: boolea
               {" · "}
             </>
           )}
-          {one.author} · {ago(one.created_at)}
+          {!one.author.startsWith("(") && `${one.author} · `}
+          {ago(one.created_at)}
         </span>
       </span>
       <Button look="quiet" icon="undo" disabled={busy} onClick={onUndo} aria-label={t("Undo: {before} stands there again", { before: one.before })}>

@@ -34,14 +34,20 @@ export function PdfView({ target }: { target: ReaderTarget }) {
   return <Pages document={pdf.data.document} size={pdf.data.size} target={target} />;
 }
 
-/** One page as wide as its place. */
+/** One page, at first as wide as its place, which stays in sight beside a long text. */
 export function PdfSheet({ library, docId, revision, page }: { library: Library; docId: string; revision: number; page: number }) {
   const pdf = usePdf(library, docId, revision);
   const [place, width] = useWidth();
+  const [zoom, setZoom] = useState(ZOOMS.indexOf(1));
   return (
-    <div ref={place}>
-      {pdf.isError && <Failure error={pdf.error} onRetry={() => void pdf.refetch()} what={t("The pages could not be drawn.")} />}
-      {pdf.data !== undefined && width > 0 && <PdfPage key={page} document={pdf.data.document} number={page} size={pdf.data.size} scale={width / pdf.data.size.width} boxes={null} />}
+    <div className="flex min-w-0 flex-col gap-1 @xl:sticky @xl:top-12 @xl:self-start">
+      <Zoom zoom={zoom} onZoom={setZoom} />
+      <div ref={place} className="max-h-[75vh] overflow-auto" tabIndex={0} role="region" aria-label={t("Page of the document")}>
+        {pdf.isError && <Failure error={pdf.error} onRetry={() => void pdf.refetch()} what={t("The pages could not be drawn.")} />}
+        {pdf.data !== undefined && width > 0 && (
+          <PdfPage key={page} document={pdf.data.document} number={page} size={pdf.data.size} scale={((width - 2) / pdf.data.size.width) * (ZOOMS[zoom] ?? 1)} boxes={null} />
+        )}
+      </div>
     </div>
   );
 }
@@ -76,7 +82,7 @@ function useWidth() {
 
 function Pages({ document, size, target }: { document: PDFDocumentProxy; size: PageSize; target: ReaderTarget }) {
   const [scroller, width] = useWidth();
-  const [zoom, setZoom] = useState(2);
+  const [zoom, setZoom] = useState(ZOOMS.indexOf(1));
   const spanned = target.end > target.start;
   const boxes = useQuery({ ...pageBoxes(target.library, target.doc_id, target.revision, target.start, target.end), enabled: spanned });
   const onPage = boxes.data?.[0]?.page ?? (boxes.isPending && spanned ? null : target.page);
@@ -110,12 +116,18 @@ function Pages({ document, size, target }: { document: PDFDocumentProxy; size: P
           {t("{n} pages", { n: document.numPages })}
           {onPage !== null && `, ${t("quote on page {page}", { page: onPage })}`}
         </span>
-        <span className="flex items-center gap-1">
-          <IconButton icon="minus" label={t("Smaller")} onClick={() => setZoom((z) => Math.max(0, z - 1))} disabled={zoom === 0} />
-          <span className="w-9 text-center tabular-nums">{percent(ZOOMS[zoom] ?? 1)}</span>
-          <IconButton icon="plus" label={t("Larger")} onClick={() => setZoom((z) => Math.min(ZOOMS.length - 1, z + 1))} disabled={zoom === ZOOMS.length - 1} />
-        </span>
+        <Zoom zoom={zoom} onZoom={setZoom} />
       </div>
     </>
+  );
+}
+
+function Zoom({ zoom, onZoom }: { zoom: number; onZoom: (zoom: number) => void }) {
+  return (
+    <span className="flex items-center gap-1 text-2xs text-muted">
+      <IconButton icon="minus" label={t("Smaller")} onClick={() => onZoom(zoom - 1)} disabled={zoom === 0} />
+      <span className="w-9 text-center tabular-nums">{percent(ZOOMS[zoom] ?? 1)}</span>
+      <IconButton icon="plus" label={t("Larger")} onClick={() => onZoom(zoom + 1)} disabled={zoom === ZOOMS.length - 1} />
+    </span>
   );
 }
