@@ -173,6 +173,17 @@ def test_each_correction_can_be_taken_back_and_what_it_corrected_is_kept(shop: S
     assert shop.upload(COPPER)[0] == 200  # unchanged
 
 
+def test_a_corrected_heading_is_the_title_unless_a_person_named_it(shop: Site) -> None:
+    upload(shop, ("tides.md", b"# Tidos\n\nThe Moon pulls."), ("moon.md", b"# Mo0n\n\nIt pulls."))
+    named = shop.client.patch("/api/v1/papers/moon.md", params=PAPERS, json={"title": "Luna"})
+    assert named.status_code == 200
+    for name, words, title in (("tides.md", "Tides", "Tides"), ("moon.md", "Moon", "Luna")):
+        assert correct(shop, name, 1, (0, len(words), words))[0] == 201
+        record = shop.client.get(f"/api/v1/papers/{name}", params=PAPERS).json()
+        assert record["title"] == title
+        assert text_of(shop, name).startswith(words)
+
+
 def test_the_same_bytes_again_keep_corrections_and_other_bytes_have_none(shop: Site) -> None:
     upload(shop, COPPER)
     at = text_of(shop, "copper.txt").index("1805")

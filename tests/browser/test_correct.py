@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import OpenPage
@@ -90,15 +92,26 @@ def test_what_was_corrected_elsewhere_meanwhile_is_told_and_the_words_stay(
     assert MEANT in readers[1].get_by_label("Words of this page", exact=True).input_value()
 
 
-def test_a_text_without_pages_is_corrected_in_parts(filled: DocuMind, open_page: OpenPage) -> None:
+def test_a_text_without_pages_is_corrected_in_parts_and_moves_with_its_corrections(
+    filled: DocuMind, open_page: OpenPage
+) -> None:
     page = open_page(filled)
     choose(page, "My documents")
     page.get_by_role("list", name="Documents", exact=True).get_by_text("Orchard").click()
     reader = page.get_by_role("region", name="Document", exact=True)
     reader.get_by_role("button", name="Correct", exact=True).click()
-    expect(reader.get_by_text("Part 1 of 1")).to_be_visible()
+    expect(reader.get_by_text(re.compile(r"^Part \d of 1$"))).to_be_visible()
     _change(reader, "above the river.", "beside the river.")
     reader.get_by_role("button", name="Save", exact=True).click()
     expect(reader.get_by_test_id("page-text")).to_contain_text("beside the river.")
     listed = reader.get_by_role("list", name="Corrections of this document", exact=True)
     expect(listed).to_contain_text("above → beside")
+    page.get_by_role("checkbox", name="Ask only The Orchard Notes").check()
+    page.get_by_role("button", name="Move to Public").click()
+    expect(page.get_by_text("1 document is in Public now.")).to_be_visible()
+    where = {"library": "public"}
+    (moved,) = filled.get("/api/v1/papers", q="Orchard", **where)["documents"]  # type: ignore[misc]
+    held = filled.get(f"/api/v1/documents/{moved['doc_id']}/corrections", **where)["corrections"]
+    assert [(one["before"], one["text"]) for one in held] == [("above", "beside")]  # type: ignore[attr-defined]
+    text = str(filled.get(f"/api/v1/documents/{moved['doc_id']}/text", **where)["text"])
+    assert "on terraces beside the river." in text

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { editsOf } from "@/lib/corrections";
+import { asRead, editsOf } from "@/lib/corrections";
 
 /** The text with its edits, whose places count code points. */
 function applied(text: string, offset: number): (edits: ReturnType<typeof editsOf>) => string {
@@ -36,4 +36,14 @@ it("makes one edit of a text that was replaced whole", () => {
   const before = Array.from({ length: 3000 }, (_, i) => `a${i}`).join(" ");
   const after = Array.from({ length: 3000 }, (_, i) => `b${i}`).join(" ");
   expect(editsOf(before, after, 0)).toEqual([{ start: 0, end: before.length, text: after }]);
+});
+
+it("makes edits of what was read from corrections of what stands now", () => {
+  const read = "The lamp bums, the keeper rovvs.";
+  const corrections = [
+    { start: 9, before: "bums", text: "burns brightly" },
+    { start: null, before: "gone", text: "lost" },
+    { start: 36, before: "rovvs", text: "rows" },
+  ];
+  expect(applied(read, 0)(asRead(corrections))).toBe("The lamp burns brightly, the keeper rows.");
 });

@@ -7,6 +7,17 @@ export interface Edit {
   text: string;
 }
 
+/** What was corrected, as edits of the text as it was read: to make the same of another reading of the file. */
+export function asRead(corrections: readonly { start: number | null; before: string; text: string }[]): Edit[] {
+  let gained = 0;
+  return corrections.flatMap(({ start, before, text }) => {
+    if (start === null) return [];
+    const from = start - gained;
+    gained += codePointLength(text) - codePointLength(before);
+    return [{ start: from, end: from + codePointLength(before), text }];
+  });
+}
+
 /** Above as many pairs of words what was changed is one edit: comparing them all would halt the page. */
 const MOST_PAIRS = 4_000_000;
 

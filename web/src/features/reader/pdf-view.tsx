@@ -42,10 +42,10 @@ export function PdfSheet({ library, docId, revision, page }: { library: Library;
   return (
     <div className="flex min-w-0 flex-col gap-1 @xl:sticky @xl:top-12 @xl:self-start">
       <Zoom zoom={zoom} onZoom={setZoom} />
-      <div ref={place} className="max-h-[75vh] overflow-auto" tabIndex={0} role="region" aria-label={t("Page of the document")}>
+      <div ref={place} className="max-h-[75vh] overflow-auto border border-line bg-sunken" tabIndex={0} role="region" aria-label={t("Page of the document")}>
         {pdf.isError && <Failure error={pdf.error} onRetry={() => void pdf.refetch()} what={t("The pages could not be drawn.")} />}
         {pdf.data !== undefined && width > 0 && (
-          <PdfPage key={page} document={pdf.data.document} number={page} size={pdf.data.size} scale={((width - 2) / pdf.data.size.width) * (ZOOMS[zoom] ?? 1)} boxes={null} />
+          <PdfPage key={page} document={pdf.data.document} number={page} size={pdf.data.size} scale={((width - 1) / pdf.data.size.width) * (ZOOMS[zoom] ?? 1)} boxes={null} />
         )}
       </div>
     </div>
