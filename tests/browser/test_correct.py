@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import cast
 
 from playwright.sync_api import Locator, Page, expect
 
@@ -109,9 +110,15 @@ def test_a_text_without_pages_is_corrected_in_parts_and_moves_with_its_correctio
     page.get_by_role("checkbox", name="Ask only The Orchard Notes").check()
     page.get_by_role("button", name="Move to Public").click()
     expect(page.get_by_text("1 document is in Public now.")).to_be_visible()
-    where = {"library": "public"}
-    (moved,) = filled.get("/api/v1/papers", q="Orchard", **where)["documents"]  # type: ignore[misc]
-    held = filled.get(f"/api/v1/documents/{moved['doc_id']}/corrections", **where)["corrections"]
-    assert [(one["before"], one["text"]) for one in held] == [("above", "beside")]  # type: ignore[attr-defined]
-    text = str(filled.get(f"/api/v1/documents/{moved['doc_id']}/text", **where)["text"])
-    assert "on terraces beside the river." in text
+    listed_there = cast(
+        "list[dict[str, str]]",
+        filled.get("/api/v1/papers", q="Orchard", library="public")["documents"],
+    )
+    base = f"/api/v1/documents/{listed_there[0]['doc_id']}"
+    held = filled.get(f"{base}/corrections", library="public")["corrections"]
+    assert [(one["before"], one["text"]) for one in cast("list[dict[str, str]]", held)] == [
+        ("above", "beside")
+    ]
+    assert "on terraces beside the river." in str(
+        filled.get(f"{base}/text", library="public")["text"]
+    )
