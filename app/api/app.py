@@ -34,7 +34,7 @@ from app.api.middleware.access import ApiKey, HostAndOrigin, KeyCheck, SecurityH
 from app.api.middleware.limits import BodyLimit, Concurrency, Dialect, RateLimit, route_path
 from app.api.middleware.observing import Observed, ProxyPrefix, RequestEdge, shown_path
 from app.api.page import add_docs, add_page
-from app.api.routes import documents, ingest, jobs, keys, questions, shares, status
+from app.api.routes import corrections, documents, ingest, jobs, keys, questions, shares, status
 from app.api.startup import Startup
 from app.api.streaming import StreamSlots
 from app.core import errors
@@ -235,6 +235,7 @@ def create_app(
         documents.papers_router,
         documents.labels_router,
         documents.router,
+        corrections.router,
         jobs.evaluations_router,
         questions.conversations_router,
         status.models_router,

@@ -40,6 +40,7 @@ from app.ingest.bulk import BulkIndexer
 from app.ingest.sandbox import SandboxedParser
 from app.ingest.sources.folders import bundled
 from app.jobs.bulk import BulkIndexJob, BulkPlanJob, BulkService
+from app.jobs.corrections import Corrections
 from app.jobs.ingest import (
     Collecting,
     FetchJob,
@@ -250,6 +251,7 @@ class Services:
             shared=self.settings.is_shared and not self.settings.originals_url,
         )
         register_ingest(parts, store.jobs, recogniser)
+        self.corrections = Corrections(parts, self.settings.ingest().max_characters)
         jobs.register(SAMPLES, SamplesJob(parts, bundled()), exclusive=per_library)
         jobs.register(ARXIV, FetchJob(parts, arxiv.fetch), lane="network")
         jobs.register(FETCH, FetchJob(parts, self.pages.fetch), lane="network")

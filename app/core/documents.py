@@ -16,6 +16,29 @@ from app.core.vocabulary import FloatArray, Library
 
 
 @dataclass(frozen=True, slots=True)
+class Correction:
+    """What was read at a place of a document, and what stands there instead."""
+
+    start: int
+    """In the reader's text: as it was read, before any correction."""
+    before: str
+    """What was read there."""
+    text: str
+    left: str
+    """Some characters in front of it, as they were read; `right` are those behind it."""
+    right: str
+    author: str
+    """Name of the key that wrote it."""
+    created_at: str
+    placed: bool = True
+    """False: what was read last has no such place; the correction is kept and does nothing."""
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.before)
+
+
+@dataclass(frozen=True, slots=True)
 class RawDocument:
     """One source before parsing: bytes in memory or on disk, and where they came from."""
 
@@ -39,6 +62,8 @@ class RawDocument:
     """Read even where the bytes are unchanged: more is known of what they show."""
     reread: bool = False
     """Bytes of a live document that are read once more, not bytes that somebody sent."""
+    corrections: tuple[Correction, ...] | None = None
+    """In the place of those that the live revision of the same bytes has; None keeps these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +252,8 @@ class IngestOutcome:
     """The error code when failed (see core.errors)."""
     duplicate_of: str | None = None
     receipt: Receipt | None = None
+    unplaced: int = 0
+    """Corrections that do not fit what was read; they are kept, and do nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +288,10 @@ class DocumentDraft:
     """A revision even where bytes and edition are those of the last one."""
     reread: bool = False
     """It is taken only while the document is live with the same bytes."""
+    corrections: tuple[Correction, ...] = ()
+    """Those that made its text of what was read."""
+    follows: int | None = None
+    """The revision that its corrections are of: another live one of the same bytes keeps it out."""
 
     def __post_init__(self) -> None:
         """Clean the file name: a page, an archive or a bundle may have given it."""

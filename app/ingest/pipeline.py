@@ -8,12 +8,23 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from app.core.cancel import CancelToken
-from app.core.errors import Cancelled, DocuMindError, Overload, StorageError, Unreadable, refusal
+from app.core.corrections import mended, place
+from app.core.errors import (
+    Cancelled,
+    Conflict,
+    DocuMindError,
+    Overload,
+    StorageError,
+    Unreadable,
+    refusal,
+)
 from app.core.ids import content_sha256, document_id
 from app.core.labels import FILE_DATE
 from app.core.languages import language_of
 from app.core.ports import Embedder, Parser
 from app.core.types import (
+    Correction,
+    Document,
     DocumentDraft,
     IngestOutcome,
     JobFile,
@@ -150,6 +161,7 @@ def _outcome(pending: PendingDocument, result: WriteResult) -> IngestOutcome:
         reason="; ".join(remarks) or None,
         duplicate_of=result.duplicate_of,
         receipt=pending.receipt if result.status != "unchanged" else None,
+        unplaced=sum(not one.placed for one in draft.corrections),
     )
 
 
@@ -166,6 +178,8 @@ PARSER_EDITION = f"reader {READER_VERSION}"
 
 RECOGNISED, UNREAD = "ocr:", "unread:"
 """Flags, with a number of pages: OCR has read them, or they are pictures of text."""
+UNPLACED = "unplaced:"
+"""A flag, with a number of corrections that do not fit what was read."""
 
 
 def waits_for_ocr(flags: Iterable[str]) -> bool:
@@ -255,12 +269,18 @@ class IngestPipeline:
         parsed = self.parser.parse(
             document.content, document.filename, words=self.writer.page_words(sha256)
         )
+        same = live if live is not None and live.sha256 == sha256 else None
+        corrections = self._corrections(document, parsed, same)
+        parsed = mended(parsed, corrections)
         draft = self._draft(library, document, parsed, sha256)
-        if (
-            live is None
-            or live.sha256 != sha256
-            or not (live.tags or {*live.metadata} - {FILE_DATE})
-        ):
+        unplaced = sum(not one.placed for one in corrections)
+        draft = replace(
+            draft,
+            corrections=corrections,
+            follows=same.revision if same is not None else None,
+            flags=(*draft.flags, f"{UNPLACED}{unplaced}") if unplaced else draft.flags,
+        )
+        if same is None or not (same.tags or {*same.metadata} - {FILE_DATE}):
             # Bytes that are only read again do not undo what people changed.
             draft = replace(draft, labels=parsed.labels.under(document.labels))
         # Kept only once it is known to be readable, and before the write that makes it live: a
@@ -268,7 +288,37 @@ class IngestPipeline:
         self.writer.store_original(document.content)
         covered = _covered(parsed.text, draft)
         receipt = Receipt(len(parsed.pages), len(parsed.text), covered, len(draft.chunks), 0)
-        return PendingDocument(index, draft, receipt, "; ".join(parsed.warnings) or None)
+        remarks = [*parsed.warnings, *([_said_unplaced(unplaced)] if unplaced else ())]
+        return PendingDocument(index, draft, receipt, "; ".join(remarks) or None)
+
+    def _corrections(
+        self, document: RawDocument, parsed: ParsedDocument, live: Document | None
+    ) -> tuple[Correction, ...]:
+        """Return the corrections of a document with their places in what was read.
+
+        Args:
+            document: May bring corrections of its own.
+            parsed: What was read.
+            live: With the same bytes; None: there is no such one.
+
+        Raises:
+            Conflict: One that the document brings has no place.
+        """
+        if live is None:
+            return ()
+        given = document.corrections
+        known = (
+            self.writer.corrections(live.library, live.doc_id, live.revision)
+            if given is None
+            else given
+        )
+        found = place(parsed.text, parsed.pages, known)
+        if given is not None and sum(one.placed for one in given) > sum(o.placed for o in found):
+            raise Conflict(
+                f"{document.filename!r} was read by an older release, and a correction does not fit"
+                " what this one reads: wait until it was read again, or send its file again"
+            )
+        return found
 
     def _draft(
         self, library: Library, document: RawDocument, parsed: ParsedDocument, sha256: str
@@ -309,6 +359,12 @@ class IngestPipeline:
             again=document.again,
             reread=document.reread,
         )
+
+
+def _said_unplaced(count: int) -> str:
+    return (
+        f"{count} of its corrections do not fit what is read now; they are listed with the document"
+    )
 
 
 def _covered(text: str, draft: DocumentDraft) -> int:

@@ -393,6 +393,7 @@ class ReparseJob:
         catalog, pipeline = self.parts.catalog, self.parts.pipeline_of(library)
         left = len(catalog.read_before(library, PARSER_EDITION, _COUNTED))
         counts = {"read": 0, "failed": 0}
+        unplaced = 0
         after = ""
         while batch := catalog.read_before(library, PARSER_EDITION, _REREAD_AT_ONCE, after):
             after = batch[-1].doc_id
@@ -407,11 +408,14 @@ class ReparseJob:
                 counts["failed" if failed else "read"] += 1
                 if failed:
                     context.error(f"{document.filename!r} stays as it is: {outcome.reason}")
+                elif outcome.unplaced:
+                    context.error(f"{document.filename!r}: {outcome.reason}")
+                    unplaced += outcome.unplaced
             context.step(sum(counts.values()), max(left, sum(counts.values())), "documents")
         pipeline.writer.note_read(library, PARSER_EDITION)
         if counts["read"]:
             self.parts.later(library)
-        return {"library": library.value, **counts}
+        return {"library": library.value, **counts, "unplaced": unplaced}
 
 
 OCR = "ocr"

@@ -104,7 +104,7 @@ class CatalogIndexWriter:
         self._builds = builds
         self.apply = projector.apply
         self.current = catalog.by_source_key
-        self.source_revision = catalog.source_revision
+        self.source_revision, self.corrections = catalog.source_revision, catalog.corrections
         self.store_original, self.store_originals = originals.store, originals.store_all
         self.original_path = originals.path
         self.page_words = partial(words_of, database)

@@ -76,6 +76,13 @@ def views(question: str) -> dict[str, View]:
         reader = page.get_by_role("region", name="Document", exact=True)
         expect(reader.locator("[data-highlight]").first).to_be_visible()
 
+    def correct(page: Page) -> None:
+        document(page)
+        reader = page.get_by_role("region", name="Document", exact=True)
+        reader.get_by_role("button", name="Correct", exact=True).click()
+        reader.get_by_role("button", name="Edit the words", exact=True).click()
+        expect(reader.get_by_label("Words of this page", exact=True)).to_be_focused()
+
     def inspect(page: Page) -> None:
         answer(page)
         page.get_by_role("link", name="Inspect", exact=True).last.click()
@@ -132,6 +139,7 @@ def views(question: str) -> dict[str, View]:
         "answer": answer,
         "citation": citation,
         "document": document,
+        "correct": correct,
         "search": search,
         "check": check,
         "inspect": inspect,

@@ -21,7 +21,7 @@ NEW = ("mark", "worker", "heard_at", "stop", "not_before", "attempts")
 OLD = f"""
 ALTER TABLE jobs {", ".join(f"DROP COLUMN {name}" for name in NEW)};
 DROP INDEX ix_jobs_state;
-ALTER TABLE revisions DROP COLUMN outline;
+ALTER TABLE revisions DROP COLUMN outline, DROP COLUMN corrections;
 ALTER TABLE documents DROP COLUMN other_titles, DROP COLUMN tags, DROP COLUMN metadata,
     DROP COLUMN accepted;
 DROP TABLE labels, page_words, keys, shares, deletions, turn_documents;

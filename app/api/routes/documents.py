@@ -14,6 +14,7 @@ from app.api.deps import Composition, OneLibrary, SeenLibrary, needs, needs_all
 from app.api.errors import declared
 from app.api.schemas.base import Reply, Request
 from app.api.schemas.questions import FilterFields, OwnValue, Tag, Year
+from app.core.corrections import Mending
 from app.core.errors import InvalidInput, NotFound
 from app.core.labels import MOST_LABEL_CHARACTERS, MOST_TAGS
 from app.core.types import (
@@ -26,6 +27,7 @@ from app.core.types import (
     Library,
     Metadata,
     PageBoxes,
+    PageSpan,
     PageText,
     TextSpan,
     page_texts,
@@ -335,9 +337,20 @@ def document_text(
     start: Offset = 0,
     end: Annotated[int | None, Query(ge=0, le=2**31)] = None,
     revision: Revision = None,
+    page: Annotated[
+        int | None, Query(ge=1, le=2**31, description="that page instead of start and end")
+    ] = None,
 ) -> TextSpan:
-    """Return characters [start, end) of a revision, superseded revisions included."""
-    return services.catalog.text(library, resolve(services, library, doc_id), start, end, revision)
+    """Return characters [start, end), or a page, of a revision; superseded revisions included."""
+    found = resolve(services, library, doc_id)
+    with services.catalog.snapshot():
+        if page is not None:
+            pages = services.catalog.pages(library, found, revision)
+            span = next(((one.start, one.end) for one in pages if one.number == page), None)
+            if span is None:
+                raise NotFound(f"document {found!r} has no page {page}; it has {len(pages)} pages")
+            start, end = span
+        return services.catalog.text(library, found, start, end, revision)
 
 
 @router.get("/{doc_id}/chunks", responses=declared("not_found", "conflict"))
@@ -385,7 +398,17 @@ def _on_pages(
     def read(from_: int, to: int) -> str:
         return services.catalog.text(library, doc_id, from_, to, revision).text
 
-    return page_texts(services.catalog.pages(library, doc_id, revision), start, end, read)
+    pages = services.catalog.pages(library, doc_id, revision)
+    mending = Mending(services.catalog.corrections(library, doc_id, revision))
+    if not mending.corrections:
+        return page_texts(pages, start, end, read)
+    # The page shows what was read there, not what was written instead.
+    whole = mending.undo(services.catalog.text(library, doc_id, revision=revision).text)
+    pages = tuple(
+        PageSpan(page.number, mending.back(page.start), mending.back(page.end)) for page in pages
+    )
+    start, end = mending.back(start), mending.back(end, is_end=True)
+    return page_texts(pages, start, end, lambda from_, to: whole[from_:to])
 
 
 @router.post(

@@ -27,6 +27,7 @@ from app.core.labels import fold
 from app.core.types import (
     SAMPLE_PREFIX,
     Chunk,
+    Correction,
     Document,
     Fingerprint,
     Heading,
@@ -51,7 +52,7 @@ from app.storage.catalog.schema import (
     type_counts,
 )
 from app.storage.catalog.statements import TAG_KEY
-from app.storage.catalog.texts import TextCache, unpack_outline, unpack_pages
+from app.storage.catalog.texts import TextCache, unpack_corrections, unpack_outline, unpack_pages
 from app.storage.catalog.vectors import fingerprint_from
 from app.storage.files.originals import Originals
 
@@ -410,6 +411,19 @@ class Catalog:
             key = (doc, revision or document.revision)
             packed = of_revision(sql, document, key, revisions.c.outline)[0]
             return unpack_outline(packed, self._text_of(sql, document, key) if packed else "")
+
+    def corrections(
+        self, library: Library, doc_id: str, revision: int | None = None
+    ) -> tuple[Correction, ...]:
+        """Return the corrections of a revision in the order of its text.
+
+        Raises:
+            NotFound: No such document or revision.
+        """
+        with self._database.read() as sql:
+            doc, document = live_row(sql, library, doc_id)
+            key = (doc, revision or document.revision)
+            return unpack_corrections(of_revision(sql, document, key, revisions.c.corrections)[0])
 
     def outlines(
         self, library: Library, named: Collection[tuple[str, int]]

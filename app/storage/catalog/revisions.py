@@ -29,7 +29,7 @@ from app.storage.catalog.rows import (
 from app.storage.catalog.schema import chunks, documents, rows_of
 from app.storage.catalog.statements import RowValues as Row
 from app.storage.catalog.statements import SqlDialect
-from app.storage.catalog.texts import pack_outline, pack_pages, pack_texts
+from app.storage.catalog.texts import pack_corrections, pack_outline, pack_pages, pack_texts
 from app.storage.catalog.uploads import WHOLE_LIBRARY, accepted_at, deletions_of
 from app.storage.files.durable import utc_now
 
@@ -94,6 +94,12 @@ Current = Mapping[tuple[Library, str], Found[*tuple[Any, ...]]]
 """The documents that are there, live or deleted, by library and id."""
 
 
+def _is_same(draft: DocumentDraft, live: Found[*tuple[Any, ...]]) -> bool:
+    """Return whether the live revision is of the same bytes and edition, and will do."""
+    known = (live.sha256, live.source_revision) == (draft.sha256, draft.source_revision)
+    return known and not draft.again
+
+
 class RevisionBatch:
     """Writes drafts in one open transaction; used once."""
 
@@ -142,14 +148,11 @@ class RevisionBatch:
         for draft in self._wanted(drafts, current):
             old = current.get((draft.library, draft.doc_id))
             live = old if old and old.state == "live" else None
-            same = live and (live.sha256, live.source_revision) == (
-                draft.sha256,
-                draft.source_revision,
-            )
+            same = live is not None and _is_same(draft, live)
             before = held_by(live) if live else UNLABELLED
             labels, left_out = self._labels.merge(before, draft.labels)
             accepted = self._accepted_of(draft, live)
-            if live and same and not draft.again:
+            if live and same:
                 if labels != before:
                     self._labels.update(draft.library, {live.doc: labels})
                 result = WriteResult(
@@ -225,6 +228,8 @@ class RevisionBatch:
                 cleared = accepted <= upto.get(WHOLE_LIBRARY, -1)
                 wanted = accepted > upto.get(draft.source_key, -1) and not cleared
                 wanted &= live is None or accepted >= live.accepted
+            if live is not None and draft.follows is not None and live.sha256 == draft.sha256:
+                wanted &= live.revision == draft.follows or _is_same(draft, live)
             if wanted:
                 yield draft
             elif cleared or not self._leave_out:
@@ -279,6 +284,7 @@ class RevisionBatch:
                     frame,
                     self._now,
                     pack_outline(draft.headings),
+                    pack_corrections(draft.corrections),
                 )
             )
             chunk_rows.extend(

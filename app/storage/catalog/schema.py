@@ -55,7 +55,7 @@ def required(kind: type[TypeEngine[Any]] | TypeEngine[Any], *names: str) -> list
     return [Column(name, kind, nullable=False) for name in names]
 
 
-SCHEMA_VERSION = "0013"
+SCHEMA_VERSION = "0014"
 """Head of migrations/; a store with a version unknown here was written by a newer release and is
 refused."""
 
@@ -168,7 +168,8 @@ _where(
 )
 
 # Every text a document ever had, until it is purged: zstd frames with a checksum, and where pages
-# and headings stand (JSON; `outline` is NULL without headings).
+# and headings stand (JSON; `outline` is NULL without headings). `corrections` (JSON; NULL without
+# any) made the text of what was read.
 revisions = Table(
     "revisions",
     metadata,
@@ -182,6 +183,7 @@ revisions = Table(
     Column("text", LargeBinary, nullable=False),
     Column("created_at", Text, nullable=False),
     Column("outline", Text),
+    Column("corrections", Text),
     UniqueConstraint("doc", "revision", name="uq_revisions_revision"),
 )
 _where("ix_revisions_original", "has_original = 1", revisions.c.sha256)

@@ -43,7 +43,7 @@ REPLACING += ", corrected = documents.corrected | excluded.corrected"
 """Follows INSERT_DOCUMENT: another revision of a document that is there."""
 INSERT_REVISION = (
     "INSERT INTO revisions (doc, revision, sha256, source_revision, has_original,"
-    " characters, pages, text, created_at, outline)"
+    " characters, pages, text, created_at, outline, corrections)"
 )
 INSERT_CHUNK = 'INSERT INTO chunks (chunk_id, doc, revision, ordinal, start, "end", section, page)'
 INSERT_LABEL = "INSERT INTO labels (doc, key, value, library, kind, number)"

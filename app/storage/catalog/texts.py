@@ -7,11 +7,12 @@ import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import asdict
 
 import zstandard
 
 from app.core.errors import IndexDamaged
-from app.core.types import Heading, PageSpan
+from app.core.types import Correction, Heading, PageSpan
 
 ZSTD_LEVEL = 3
 """Text to about a third at 200 MB/s and more (docs/facts/libraries.md)."""
@@ -112,3 +113,14 @@ def unpack_outline(packed: str | None, text: str) -> tuple[Heading, ...]:
         start, end = end + gap, end + gap + length
         found.append(Heading(start, end, level, " ".join(text[start:end].split())))
     return tuple(found)
+
+
+def pack_corrections(corrections: Sequence[Correction]) -> str | None:
+    """Return corrections as JSON; None for none."""
+    packed = [asdict(one) for one in corrections]
+    return json.dumps(packed, ensure_ascii=False, separators=(",", ":")) if packed else None
+
+
+def unpack_corrections(packed: str | None) -> tuple[Correction, ...]:
+    """Return the corrections that `pack_corrections` wrote."""
+    return tuple(Correction(**one) for one in json.loads(packed or "[]"))

@@ -26,6 +26,7 @@ from app.core.types import (
     STATE_DIMENSION,
     TOKEN_BITS,
     ChunkSpan,
+    Correction,
     Document,
     DocumentDraft,
     DocumentType,
@@ -78,7 +79,7 @@ Progress = Callable[[int, int], None]
 Inspect = Callable[[str], tuple[str, ...]]
 """Looks at a text and returns flags for the reader."""
 
-_KEPT_FLAGS = re.compile(r"(?:stripped|ocr|unread):\d+|recovered")
+_KEPT_FLAGS = re.compile(r"(?:stripped|ocr|unread|unplaced):\d+|recovered")
 """Flags that say how a text was read; all others are looked for again by the importer."""
 
 _SAME_NAMES = (
@@ -370,6 +371,9 @@ class Bundler(Parts):
                 (heading.start, heading.end, heading.level)
                 for heading in self.catalog.outline(library, doc_id, revision)
             ],
+            corrections=[
+                astuple(one) for one in self.catalog.corrections(library, doc_id, revision)
+            ],
             flags=list(document.flags),
             tags=list(document.tags),
             metadata=dict(document.metadata),
@@ -510,6 +514,7 @@ def _draft(
         chunks=tuple(ChunkSpan(*chunk) for chunk in record.chunks),
         pages=tuple(PageSpan(*page) for page in record.pages),
         headings=tuple(Heading(*heading, "") for heading in record.outline),
+        corrections=tuple(Correction(*one) for one in record.corrections),
         source_url=record.source_url,
         licence=record.licence,
         flags=(*inspect(record.text), *kept),

@@ -31,6 +31,7 @@ from pydantic import (
 )
 from pydantic.types import FailFast
 
+from app.core.corrections import Mending
 from app.core.errors import IndexDamaged, InvalidInput
 from app.core.ids import document_id
 from app.core.types import (
@@ -38,6 +39,7 @@ from app.core.types import (
     MAX_TOKENS,
     STATE_DIMENSION,
     TOKEN_BITS,
+    Correction,
     DocumentType,
     Labels,
     Library,
@@ -62,6 +64,8 @@ SourceKey = Annotated[
         min_length=1, max_length=4_096, pattern=r"^[^/\x00-\x1f\x7f][^\x00-\x1f\x7f]*$"
     ),
 ]
+Text = Annotated[str, StringConstraints(min_length=1)]
+Time = Annotated[str, StringConstraints(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$")]
 ArxivId = Annotated[
     str, StringConstraints(pattern=r"^(\d{4}\.\d{4,5}|[a-z-]+(\.[A-Z]{2})?/\d{7})(v\d+)?$")
 ]
@@ -103,6 +107,10 @@ RecognisedPage = tuple[
 """Number, width, height and lines of a page that OCR has read."""
 
 
+Corrected = tuple[Offset, Text, Text, Line, Line, Line, Time, bool]
+"""Start, before, text, left, right, author, time and placed of a correction."""
+
+
 class Record(BaseModel):
     """Values of exactly the declared types, no field more and none less."""
 
@@ -126,9 +134,7 @@ class Header(Record):
 
     kind: Literal["header"] = "header"
     library: Literal["public", "papers"]
-    created_at: Annotated[
-        str, StringConstraints(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$")
-    ]
+    created_at: Time
     fingerprint: FingerprintRecord | None
     codes: Name | None = None
     """Of which version the codes for late interaction are; None without any, as in bundles of
@@ -172,6 +178,7 @@ class DocumentRecord(Record):
     metadata: dict[Line, str | int | float] = {}
     words: Annotated[list[RecognisedPage], FailFast()] = []
     """What OCR read on pages of the original."""
+    corrections: Annotated[list[Corrected], FailFast()] = []
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -207,6 +214,12 @@ class DocumentRecord(Record):
         for name, of in (("vectors", self.vectors), ("codes", coded)):
             if len(set(of)) != len(of) or not ordinals.issuperset(of):
                 raise ValueError(f"{name}: not each of one of the chunks")
+        return self
+
+    @model_validator(mode="after")
+    def _corrections_fit(self) -> Self:
+        if not Mending([Correction(*one) for one in self.corrections]).fits(self.text):
+            raise ValueError("corrections: not each at its place in the text")
         return self
 
     @model_validator(mode="after")

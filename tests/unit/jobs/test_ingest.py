@@ -85,7 +85,7 @@ class Shop:
         ingest = IngestOptions(embed_batch=4, ocr_engine="a reader")
         parser = DirectParser(ingest, self.reader)
         embedder: Embedder = self.embedder
-        parts = Collecting(
+        self.parts = Collecting(
             runner,
             self.store.catalog,
             self.store.writer,
@@ -98,7 +98,7 @@ class Shop:
             ),
             backfill_of=lambda _: VectorBackfill(self.store.writer, embedder, ingest),
         )
-        register_ingest(parts, self.store.jobs, parser)
+        register_ingest(self.parts, self.store.jobs, parser)
         return runner
 
     def payload(self, retry: bool = False, **files: bytes) -> Mapping[str, object]:
@@ -325,7 +325,10 @@ def test_documents_of_an_older_release_are_read_again_and_keep_what_fails(
     shop.store.originals.path(kept["b.txt"].sha256).write_bytes(b"\0\1\2" * 100)
     request_rereading(shop.runner, shop.store.catalog)
     job = eventually(shop.runner, "reread", is_finished)
-    assert (job.state, job.result) == ("done", {"library": "papers", "read": 1, "failed": 1})
+    assert (job.state, job.result) == (
+        "done",
+        {"library": "papers", "read": 1, "failed": 1, "unplaced": 0},
+    )
     assert "b.txt" in job.errors[0]
     after = {row.filename: row for row in shop.store.catalog.documents(PAPERS)[0]}
     assert after["a.txt"].revision == kept["a.txt"].revision + 1

@@ -7,6 +7,7 @@ import type {
   CollectionList,
   Conversation,
   ConversationList,
+  CorrectionList,
   Diagnostics,
   DocumentPage,
   DocumentRecord,
@@ -121,6 +122,23 @@ export function documentText(library: Library, docId: string, revision: number |
     queryKey: ["text", library, docId, revision, start, end],
     queryFn: ({ signal }) =>
       get<DocumentText>(`api/v1/documents/${encodeURIComponent(docId)}/text`, { library, start, end, revision }, signal),
+    staleTime: Infinity,
+  });
+}
+
+/** A page of a revision's text, or some characters where it has no pages. */
+export function documentPart(library: Library, docId: string, revision: number, part: { page: number } | { start: number; end: number }) {
+  return queryOptions({
+    queryKey: ["text", library, docId, revision, part],
+    queryFn: ({ signal }) => get<DocumentText>(`api/v1/documents/${encodeURIComponent(docId)}/text`, { library, revision, ...part }, signal),
+    staleTime: Infinity,
+  });
+}
+
+export function corrections(library: Library, docId: string, revision: number) {
+  return queryOptions({
+    queryKey: ["corrections", library, docId, revision],
+    queryFn: ({ signal }) => get<CorrectionList>(`api/v1/documents/${encodeURIComponent(docId)}/corrections`, { library, revision }, signal),
     staleTime: Infinity,
   });
 }

@@ -39,6 +39,9 @@ export type DuplicateGroup = Schemas["Duplicates"];
 export type DuplicateList = Schemas["DuplicateList"];
 export type DocumentRecord = Schemas["Document"];
 export type DocumentPage = Schemas["DocumentPage"];
+/** The corrections of a revision's text; DocumentCorrection is of the document's facts. */
+export type CorrectionList = Schemas["CorrectionList"];
+export type TextCorrection = Schemas["CorrectionReply"];
 export type DocumentCorrection = Partial<Schemas["DocumentCorrection"]>;
 export type FilterFields = Schemas["FilterFields"];
 export type TagList = Schemas["TagList"];

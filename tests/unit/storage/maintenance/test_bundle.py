@@ -10,6 +10,7 @@ import pytest
 
 from app.core.errors import DiskFull, FingerprintMismatch, IndexDamaged, InvalidInput
 from app.core.types import (
+    Correction,
     DocumentDraft,
     Filters,
     Heading,
@@ -25,6 +26,11 @@ from tests.unit.storage.test_writer import embed_all
 
 PAPERS, PUBLIC = Library.PAPERS, Library.PUBLIC
 N = 250
+CORRECTIONS = (
+    Correction(0, "waIrus", "walrus", "", " 0 whistles", "ann", "2026-11-26T07:00:00Z"),
+    Correction(40, "gone", "lost", "", "", "ann", "2026-11-26T07:00:00Z", placed=False),
+)
+"""Of the first document."""
 
 
 @pytest.fixture
@@ -42,7 +48,14 @@ def source(store: IndexStore) -> IndexStore:
         for i in range(N)
     ]
     headings = Heading(0, 6, 1, "walrus"), Heading(9, 17, 2, "whistles")
-    first = replace(drafts[0], has_original=True, sha256=sha256, headings=headings)
+    first = replace(
+        drafts[0],
+        has_original=True,
+        sha256=sha256,
+        headings=headings,
+        corrections=CORRECTIONS,
+        flags=("unplaced:1",),
+    )
     store.writer.write([first, *drafts[1:]])
     embed_all(store)
     store.writer.delete(PAPERS, drafts[5].doc_id)
@@ -128,6 +141,8 @@ def test_results_are_identical_after_the_journey(
     assert len(hits) == len(source.lexical.search(PAPERS, "walrus", N, tagged)) > 0
     headings = Heading(0, 6, 1, "walrus"), Heading(9, 17, 2, "whistles")
     assert target.catalog.outline(PAPERS, first) == headings
+    assert target.catalog.corrections(PAPERS, first) == CORRECTIONS
+    assert arrived.flags == ("unplaced:1",)
     assert target.fsck.run().faults == ()
 
 

@@ -55,6 +55,12 @@ WORDS: tuple[object, ...] = (
     [[1, 9.0, 9.0, [[["", 1.0, 1.0, 2.0, 2.0]]]]], [[1, 9.0, 9.0, [[["x", 3.0, 1.0, 2.0, 2.0]]]]],
     [[1, 9.0, 9.0, [[["x", 1.0, 3.0, 2.0, 2.0]]]]], [[1, 9.0, 9.0, [[["x", "1", 1.0, 2.0, 2.0]]]]],
 )  # fmt: skip
+CORRECTIONS: tuple[object, ...] = (
+    [[0, "aunt", "aunt", "", "", "me", "2026-11-26T07:00:00Z", True]],
+    [[90, "aunt", "ant", "", "", "me", "2026-11-26T07:00:00Z", True]],
+    [[0, "", "ant", "", "", "me", "2026-11-26T07:00:00Z", True]], [[0, "aunt", "ant", "", "", "me", "today", True]],
+    [[0, "aunt", "ant", "", "", "me", "2026-11-26T07:00:00Z"]], [[0, "aunt", "ant", "", "", "me", "2026-11-26T07:00:00Z", 1]],
+)  # fmt: skip
 INVALID: dict[type[Record], dict[str, tuple[object, ...]]] = {
     Header: {
         "kind": (None, "documents", "nonsense", 7),
@@ -100,6 +106,7 @@ INVALID: dict[type[Record], dict[str, tuple[object, ...]]] = {
         "tags": (*NO_LIST, [TOO_LONG], [""], ["a,b"], ["x" * 80]),
         "metadata": (None, 7, [], "year", {"": 1}, {"a=b": 1}, {"k": None}, {"k": TOO_LONG}, {"k": 1e300}),
         "words": (*NO_LIST, *WORDS),
+        "corrections": (*NO_LIST, *CORRECTIONS),
         "vectors": (*NO_LIST[:4], [], [0], [0, 0], [0, 5], [-1, 0], ["0", 1], [True, 1]),
     },
     Trailer: {

@@ -5,8 +5,8 @@ import type { Library } from "@/api/types";
 let worker: Worker | null = null;
 
 /** Fetch a document's original with the key and open it. pdf.js gets bytes, never an address, and sends no request itself. */
-export async function openPdf(library: Library, docId: string, signal: AbortSignal): Promise<PDFDocumentProxy> {
-  const response = await send(`api/v1/documents/${encodeURIComponent(docId)}/file`, { signal }, { library });
+export async function openPdf(library: Library, docId: string, revision: number | null, signal: AbortSignal): Promise<PDFDocumentProxy> {
+  const response = await send(`api/v1/documents/${encodeURIComponent(docId)}/file`, { signal }, { library, revision });
   const data = new Uint8Array(await response.arrayBuffer());
   worker ??= new Worker(new URL("pdfjs-dist/build/pdf.worker.min.mjs", import.meta.url), { type: "module" });
   GlobalWorkerOptions.workerPort = worker;
