@@ -28,8 +28,8 @@ from app.core.types import (
 )
 from app.generation.check.citations import claim_spans, plain_claim
 from app.generation.check.grounding import PromptEcho
-from app.generation.check.support import Comparison, Examination, Origin, verdict_of
-from app.generation.language.reading import Claim, ReadPassage, read_passage
+from app.generation.check.support import ClaimComparer, Comparison, Origin, verdict_of
+from app.generation.language.claims import Claim, ReadPassage, read_passage
 from app.retrieval.request import SearchRequest
 from app.retrieval.retrievers import merge
 
@@ -195,7 +195,7 @@ class CheckService:
         for batch in (starts[at : at + _BATCH] for at in range(0, len(starts), _BATCH)):
             sources = sources_of([claims[start] for start in batch])
             distinct = {id(one.read): one.read for found in sources for one in found}
-            examination = Examination(distinct.values(), self._reader, against)
+            examination = ClaimComparer(distinct.values(), self._reader, against)
             for start, held_against in zip(batch, sources, strict=True):
                 claim = claims[start]
                 read(len(verdicts))

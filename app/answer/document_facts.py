@@ -17,7 +17,7 @@ from app.answer.steps import CERTAIN, AnswerSteps, Found, Written, closed
 from app.answer.targets import Targets, with_headings
 from app.answer.writing import Outcome
 from app.core.types import Document, Evidence, SourcesEvent, TokenEvent
-from app.generation.language.reading import content_tokens
+from app.generation.language.claims import content_tokens
 from app.generation.quote.candidates import Candidate, candidates, quotable
 from app.generation.quote.quoting import QuotedText, Quoting
 

@@ -15,7 +15,7 @@ from app.core.errors import InvalidInput, ProviderError
 from app.core.sentences import sentence_spans
 from app.core.text import tokenise, words
 from app.core.types import Scope
-from app.generation.language.reading import content_tokens
+from app.generation.language.claims import content_tokens
 
 # Rewrite a follow-up into a standalone query; the answer sees the original.
 

@@ -147,11 +147,11 @@ class Research:
         if answer.status != "abstained" or asked.empty or _SAYS_NOTHING & set(answer.notices):
             return answer
         with asked.trace.stage("nearest") as stage:
-            nearest = self._nearest(asked, answer.rewritten_query or asked.text)
+            nearest = self._places_near_refusal(asked, answer.rewritten_query or asked.text)
             stage.n_out = len(nearest)
         return replace(answer, nearest=nearest)
 
-    def _nearest(self, asked: Asked, text: str) -> tuple[Nearest, ...]:
+    def _places_near_refusal(self, asked: Asked, text: str) -> tuple[Nearest, ...]:
         """Return the places that come nearest to a question, cutoff or not."""
         hits = self._search(asked).without_cutoff(text, NEAREST_PASSAGES).hits
         evidence = with_headings(self.catalog, numbered(hits))
@@ -173,8 +173,8 @@ class Research:
             self._summary,
             self._search_alone,
             self._fact_of_document,
-            self._documents,
-            self._inventory,
+            self._list_of_documents,
+            self._datasets_mode,
             self._with_model,
         ):
             answered = answerer(asked)
@@ -186,22 +186,22 @@ class Research:
     # Answerers that need no evidence.
 
     def _pleasantry(self, asked: Asked) -> Asked | AnswerSteps:
-        return _said(asked, asked.intent.reply, "chitchat") if asked.intent.reply else asked
+        return _fixed_answer(asked, asked.intent.reply, "chitchat") if asked.intent.reply else asked
 
     def _recollection(self, asked: Asked) -> Asked | AnswerSteps:
         if asked.intent.kind != "recall":
             return asked
         with asked.trace.stage("memory"):
             memory = self.memory.recall(asked.question, lambda *_: "")
-        return _said(asked, recollection(memory), "conversation")
+        return _fixed_answer(asked, recollection(memory), "conversation")
 
     def _nothing_to_ask(self, asked: Asked) -> Asked | AnswerSteps:
         if not asked.empty:
             return asked
         asked = asked.noted(empty_notice(asked.question.library))
         if asked.question.retrieve_only:
-            return _said(asked, "", "retrieved")
-        return _said(asked, REFUSAL, "abstained")
+            return _fixed_answer(asked, "", "retrieved")
+        return _fixed_answer(asked, REFUSAL, "abstained")
 
     # Answerers from evidence.
 
@@ -222,14 +222,14 @@ class Research:
             found = Found(asked, self._search(asked))
             return summaries.events(found, documents, read_all=wish.read_all)
         if not wish.names_something:
-            return _said(asked.noted(WHICH_DOCUMENT), REFUSAL, "abstained")
+            return _fixed_answer(asked.noted(WHICH_DOCUMENT), REFUSAL, "abstained")
         return replace(asked, text=wish.about) if wish.explicit else asked
 
     def _search_alone(self, asked: Asked) -> Asked | AnswerSteps:
         return self._found_alone(asked) if asked.question.retrieve_only else asked
 
     def _found_alone(self, asked: Asked) -> AnswerSteps:
-        found = yield from self._sources(asked)
+        found = yield from self._found_without_model(asked)
         return answer_of(found.asked, "", "retrieved", NO_WRITER, found)
 
     def _fact_of_document(self, asked: Asked) -> Asked | AnswerSteps:
@@ -245,7 +245,7 @@ class Research:
                     return steps
         # what else the document says does not tell who wrote it
         unsaid = meant is not asked and asked.choice.model is None
-        return _said(meant, REFUSAL, "abstained") if unsaid else meant
+        return _fixed_answer(meant, REFUSAL, "abstained") if unsaid else meant
 
     def _about_the_last(self, asked: Asked, named: str) -> Asked:
         """Return a question about "it" for the one document that the last answer cites."""
@@ -259,7 +259,7 @@ class Research:
         filters = replace(question.filters, doc_ids=tuple(cited))
         return replace(asked, question=replace(question, filters=filters))
 
-    def _documents(self, asked: Asked) -> Asked | AnswerSteps:
+    def _list_of_documents(self, asked: Asked) -> Asked | AnswerSteps:
         """List the documents that there are, or those that a search for a subject finds."""
         about = which_documents(asked.text) if asked.question.mode == "general" else None
         filters = asked.question.filters
@@ -284,11 +284,11 @@ class Research:
         said += f"; the newest {len(openings)}:" if count > len(openings) else ":"
         return list_of(found, openings, said, self.answer_writer.extractive.name)
 
-    def _inventory(self, asked: Asked) -> Asked | AnswerSteps:
+    def _datasets_mode(self, asked: Asked) -> Asked | AnswerSteps:
         return self._data_sets(asked) if asked.question.mode == "datasets" else asked
 
     def _data_sets(self, asked: Asked) -> AnswerSteps:
-        found = yield from self._sources(asked)
+        found = yield from self._found_without_model(asked)
         with asked.trace.stage("generate", len(found.evidence)) as stage:
             outcome, writer = Outcome(REFUSAL, ()), NO_WRITER
             if found.evidence:
@@ -302,7 +302,7 @@ class Research:
         return closed(Written(found, outcome, writer))
 
     def _quotes(self, asked: Asked) -> AnswerSteps:
-        found = yield from self._sources(asked)
+        found = yield from self._found_without_model(asked)
         with asked.trace.stage("generate", len(found.evidence)) as stage:
             written = self._quoted_alone(found)
             stage.n_out = len(written.outcome.sentences)
@@ -312,11 +312,11 @@ class Research:
         asked.cancel.raise_if_cancelled()
         return closed(written)
 
-    def _sources(self, asked: Asked) -> Steps[AnswerEvent, None, Found]:
+    def _found_without_model(self, asked: Asked) -> Steps[AnswerEvent, None, Found]:
         """Yield what is found where no model writes."""
         if asked.question.wishes:
             asked = asked.noted(_WISHES_UNUSED)
-        found = self._find(self._remembered(Found(asked, self._search(asked))))
+        found = self._find(self._with_query(Found(asked, self._search(asked))))
         yield SourcesEvent(found.evidence)
         return found.noted(*hosted_notice(found.asked))
 
@@ -327,7 +327,7 @@ class Research:
         if not (quoted.found.evidence or shapes):
             return Written(found, Outcome(REFUSAL, ()), NO_WRITER)
         found, quote = quoted.found, quoted.quote
-        if quote is None and self._cutoff_decides(found.asked):
+        if quote is None and self._is_dense(found.asked):
             found = found.noted(_CUTOFF_OVERRULED)
         if shapes and not quoted.shaped:
             found = found.noted(NEEDS_MODEL)
@@ -371,9 +371,9 @@ class Research:
 
     def _with_model(self, asked: Asked) -> Asked | AnswerSteps:
         model = asked.choice.model
-        return asked if model is None else self._phrased_quote(asked, model)
+        return asked if model is None else self._answer_with_model(asked, model)
 
-    def _phrased_quote(self, asked: Asked, model: Generator) -> AnswerSteps:
+    def _answer_with_model(self, asked: Asked, model: Generator) -> AnswerSteps:
         """Yield the quote before any model call, then the model's words.
 
         The words are over the final evidence.
@@ -383,7 +383,7 @@ class Research:
         found = Found(asked, search, asked.text, first)
         yield SourcesEvent(found.evidence)
         quoted = yield from self._quote(found, how)
-        found = self._find(self._remembered(quoted.found))
+        found = self._find(self._with_query(quoted.found))
         if found.evidence == quoted.found.evidence:
             quoted = replace(quoted, found=found)
         else:
@@ -404,7 +404,7 @@ class Research:
             # A table or a checklist is complete; below it a small model adds only what it misread.
             outcome = Outcome(quote.text, quote.sentences, quoted=True)
         else:
-            outcome, notices = yield from self._phrased(quoted, model, how)
+            outcome, notices = yield from self._model_words(quoted, model, how)
             found = found.noted(*notices)
         if outcome.notice:
             found = found.noted(outcome.notice)
@@ -423,7 +423,7 @@ class Research:
             yield QuoteEvent(quoted.quote)
         return quoted
 
-    def _phrased(
+    def _model_words(
         self, quoted: Quoted, model: Generator, how: PromptPlan
     ) -> Steps[AnswerEvent, None, tuple[Outcome, tuple[Notice, ...]]]:
         """Yield what the model writes and return what becomes of it, with notices."""
@@ -469,7 +469,7 @@ class Research:
         )
         return outcome, written.notices
 
-    def _cutoff_decides(self, asked: Asked) -> bool:
+    def _is_dense(self, asked: Asked) -> bool:
         return (asked.question.fusion or self.fusion) == "dense"
 
     def _manner(self, asked: Asked, model: Generator) -> PromptPlan:
@@ -509,7 +509,7 @@ class Research:
         carrying = [carried(one, [first], scope, searcher_for) or one for one in others]
         return (first, *carrying) if others else ()
 
-    def _remembered(self, found: Found) -> Found:
+    def _with_query(self, found: Found) -> Found:
         """Return the query that the conversation makes of the question.
 
         The datasets mode uses no model and no rewrite.
@@ -574,7 +574,7 @@ class Research:
         )
 
 
-def _said(asked: Asked, text: str, status: AnswerStatus) -> AnswerSteps:
+def _fixed_answer(asked: Asked, text: str, status: AnswerStatus) -> AnswerSteps:
     """Yield an answer that needs no evidence."""
     yield SourcesEvent(())
     if text:

@@ -17,10 +17,10 @@ from app.core.sentences import sentence_spans
 from app.core.trace import Trace
 from app.core.types import FloatArray, Hit, Library, Notice, Question, Scope
 from app.core.vectors import l2_normalise
+from app.retrieval.candidates import slots
 from app.retrieval.pipeline import Retriever
 from app.retrieval.request import Retrieval, SearchRequest
 from app.retrieval.retrievers import merge
-from app.retrieval.search import slots
 
 _LOG = logging.getLogger(__name__)
 

@@ -31,7 +31,7 @@ from app.core.types import (
 )
 from app.generation.flags.injection import ADDRESSED_TO_A_MODEL, inspect
 from app.generation.quote.quoting import Selection
-from app.retrieval.reading import MOST_CONFIDENT
+from app.retrieval.scoring import MOST_CONFIDENT
 
 CERTAIN = MOST_CONFIDENT
 """Confidence where a document was named and every sentence stands in it: nothing was guessed."""

@@ -32,7 +32,7 @@ from app.core.errors import InvalidInput, ProviderError
 from app.core.ports import Generator
 from app.core.sentences import sentence_spans
 from app.core.types import Evidence, Hit, Message, Notice, Scope, Strategy, Token
-from app.generation.language.reading import content_tokens
+from app.generation.language.claims import content_tokens
 from app.generation.language.tokens import TokenEstimate
 from app.generation.prompt.context import new_fence, plan_context
 from app.retrieval.request import Retrieval

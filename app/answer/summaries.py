@@ -49,7 +49,7 @@ from app.core.types import (
 )
 from app.generation.check.citations import without_marks
 from app.generation.check.grounding import Grounder
-from app.generation.language.reading import content_tokens
+from app.generation.language.claims import content_tokens
 from app.generation.quote.quoting import QuotedText, Selection
 from app.generation.quote.summaries import (
     SummaryPart,

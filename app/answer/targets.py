@@ -10,7 +10,7 @@ from app.answer.search import libraries
 from app.core.errors import NotFound
 from app.core.text import tokenise
 from app.core.types import Document, Evidence, Heading, Hit, Library, Passage, Question
-from app.generation.language.reading import content_tokens
+from app.generation.language.claims import content_tokens
 from app.retrieval.request import Retrieval
 from app.storage.catalog.documents import Catalog
 

@@ -26,7 +26,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.routing import Route
 
-from app.api import openai, responses
+from app.api import openai, openai_responses
 from app.api.deps import AppState, allowed_methods, publish
 from app.api.errors import problem, problem_response, request_id_of, response_of, status_of
 from app.api.mcp import McpDoor
@@ -246,7 +246,7 @@ def create_app(
     ):
         app.include_router(router)
     app.include_router(openai.router)
-    app.include_router(responses.router)
+    app.include_router(openai_responses.router)
     app.router.routes.append(Route("/mcp", tools, methods=["POST"], include_in_schema=False))
     if not settings.disable_openapi:
         publish(app)

@@ -16,8 +16,8 @@ from typing import TextIO
 import uvicorn
 from fastapi import FastAPI
 
+from app.api.connections import GuardedHttp
 from app.api.deps import AppState
-from app.api.protocol import GuardedHttp
 from app.core.cancel import CancelToken
 from app.settings import Settings
 from app.storage.files.durable import utc_text

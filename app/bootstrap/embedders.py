@@ -15,7 +15,7 @@ from app.jobs.maintenance import LOOK_SHARED_S
 from app.jobs.reembed import REEMBED
 from app.jobs.runner import JobRunner
 from app.models.ollama import same_model
-from app.retrieval.reading import Calibrations
+from app.retrieval.scoring import Calibrations
 from app.storage.store import IndexStore
 
 logger = logging.getLogger(__name__)

@@ -6,8 +6,8 @@ from typing import get_args
 
 from app.core.types import Library
 from app.generation.prompt.prompts import AnswerMode
-from app.retrieval.reading import Calibration
 from app.retrieval.request import RetrievalOptions
+from app.retrieval.scoring import Calibration
 from app.settings import Settings
 
 _OF_MODELS = (

@@ -16,9 +16,9 @@ from app.ingest.embedding import CodeBackfill, VectorBackfill, fingerprint_of
 from app.ingest.options import IngestOptions
 from app.ingest.pipeline import IngestPipeline
 from app.retrieval.pipeline import Retriever
-from app.retrieval.reading import Calibration, Calibrations
 from app.retrieval.request import Retrieval, RetrievalOptions, SearchRequest
 from app.retrieval.reranking import LateInteraction
+from app.retrieval.scoring import Calibration, Calibrations
 from app.storage.catalog.rows import Build
 from app.storage.store import IndexStore
 

@@ -73,7 +73,7 @@ from app.jobs.reembed import REEMBED, CalibrateJob, ReembedJob
 from app.jobs.runner import JobRunner, per_library
 from app.models.arxiv import ArxivClient
 from app.models.webpage import WebClient
-from app.retrieval.reading import Calibrations
+from app.retrieval.scoring import Calibrations
 from app.settings import Settings
 from app.storage.files.lock import DirectoryLock
 from app.storage.store import IndexStore

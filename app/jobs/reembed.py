@@ -21,9 +21,9 @@ from app.ingest.embedding import BackfillReport, VectorBackfill, fingerprint_of
 from app.ingest.options import IngestOptions
 from app.jobs.ingest import MOST_LOGGED, log_failures
 from app.jobs.runner import JobContext, JobRunner
-from app.retrieval.reading import Calibrations, equated
+from app.retrieval.candidates import Floats
 from app.retrieval.request import RetrievalOptions
-from app.retrieval.search import Floats
+from app.retrieval.scoring import Calibrations, equated
 from app.storage.catalog.documents import Catalog
 from app.storage.maintenance.reembedding import Reembedding
 

@@ -48,7 +48,7 @@ Lane = Literal["interactive", "background", "network"]
 Stop = Literal["pause", "cancel", "shutdown", "lost"]
 """Why a run is to stop; `lost`: another process runs the job now."""
 
-_AFTER: Mapping[Stop | None, JobState] = {
+_STATE_AFTER_RUN: Mapping[Stop | None, JobState] = {
     "shutdown": "queued", "lost": "queued", "pause": "paused"
 }  # fmt: skip
 """State of a job that stopped as it was asked to; otherwise it is cancelled."""
@@ -446,8 +446,8 @@ class JobRunner:
         with self._changed:
             runs = [run for run in self._running.values() if run.job_id == job_id]
         for run in runs if job.state == "running" else ():
-            self._ask(run, how)
-        self._tell(job_id)
+            self._request_stop(run, how)
+        self._notify_listeners(job_id)
         return self._shown().get(job_id, job)
 
     def resume(self, job_id: str) -> Job:
@@ -459,7 +459,7 @@ class JobRunner:
         """
         job = self._queue.resume(job_id)
         self._wake()
-        self._tell(job_id)
+        self._notify_listeners(job_id)
         return job
 
     def acquire_interval(self, name: str, every_s: float) -> bool:
@@ -495,7 +495,7 @@ class JobRunner:
             self._closing.set()
             runs = list(self._running.values())
         for run in runs:
-            self._ask(run, "shutdown")
+            self._request_stop(run, "shutdown")
         self._wake()
         deadline_s = time.monotonic() + timeout_s
         for thread in self._threads:
@@ -552,7 +552,7 @@ class JobRunner:
         kind = self._kinds[run.kind]
         log = logger.debug if self._alone else logger.info
         log("job %s (%s) begins", run.job_id, run.kind)
-        self._tell(run.job_id)
+        self._notify_listeners(run.job_id)
         span = self._spans.begin(
             f"job {run.kind}", {"documind.job": run.job_id, "documind.lane": kind.lane}
         )
@@ -579,7 +579,7 @@ class JobRunner:
             if run.stop is not None or isinstance(error, Cancelled):
                 if not isinstance(error, Cancelled):  # what it works with ends with the process
                     logger.info("job %s (%s) was stopped: %r", run.job_id, run.kind, error)
-                return replace(run.job, state=_AFTER.get(run.stop, "cancelled")), None
+                return replace(run.job, state=_STATE_AFTER_RUN.get(run.stop, "cancelled")), None
             ours = error if isinstance(error, DocuMindError) else refusal(error)
             if ours is None:
                 logger.exception("job %s (%s) failed unexpectedly", run.job_id, run.kind)
@@ -627,7 +627,7 @@ class JobRunner:
                         ended.id, ended.state, error.message,
                     )  # fmt: skip
                     run.job = ended
-                    self._tell(ended.id)
+                    self._notify_listeners(ended.id)
                 if not self._closing.wait(self._options.poll_s):
                     continue
             else:
@@ -637,7 +637,7 @@ class JobRunner:
         with self._changed:
             del self._running[run.worker]
         self._wake()
-        self._tell(ended.id)
+        self._notify_listeners(ended.id)
         if ended.state == "done":
             try:
                 self._queue.delete_finished(self._options.keep_finished)
@@ -652,7 +652,7 @@ class JobRunner:
             run.job = change(run.job)
             run.unsaved = True
         self._save(run, durable=durable)
-        self._tell(run.job_id)
+        self._notify_listeners(run.job_id)
 
     def _save(self, run: JobContext, *, durable: bool = False) -> None:
         every_s = self._options.save_interval_s
@@ -673,7 +673,7 @@ class JobRunner:
             )
             return
         if not held:
-            self._ask(run, "lost")
+            self._request_stop(run, "lost")
 
     def give_way(self, run: JobContext) -> None:
         """Pause a step that no client waits for while others are, for at most `give_way_s`."""
@@ -689,7 +689,7 @@ class JobRunner:
                 self._options.give_way_s,
             )
 
-    def _ask(self, run: JobContext, why: Stop) -> None:
+    def _request_stop(self, run: JobContext, why: Stop) -> None:
         """Ask a run to stop; a cancel overrides a pause."""
         with self._changed:
             if run.stop is None or why == "lost" or (run.stop, why) == ("pause", "cancel"):
@@ -703,7 +703,7 @@ class JobRunner:
             self._wakes += 1
             self._changed.notify_all()
 
-    def _tell(self, job_id: str = "") -> None:
+    def _notify_listeners(self, job_id: str = "") -> None:
         """Call the listeners of a job, outside the lock; of all jobs without an id."""
         with self._changed:
             heard = [job_id] if job_id else list(self._listeners)
@@ -724,25 +724,25 @@ class JobRunner:
             what, _, job_id = news.partition(" ")
             now_s = time.monotonic()
             if job_id:
-                self._tell(job_id)
+                self._notify_listeners(job_id)
             elif not self._alone and (what == "lost" or now_s - looked_s > LOOK_EVERY_S):
                 looked_s = now_s
-                self._tell()
+                self._notify_listeners()
             if what == "progress":
                 continue
             try:
                 due = bool(what) or now_s - due_s > LOOK_EVERY_S
                 due_s = now_s if due else due_s
-                self._look_after(due=due)
+                self._sync_with_queue(due=due)
                 if not self._alone:
-                    self._beat(now_s)
+                    self._heartbeat(now_s)
                 away = False
             except StorageError as error:
                 if not away:
                     logger.warning("job maintenance failed: %s", error.message)
                 away = True
 
-    def _look_after(self, *, due: bool) -> None:
+    def _sync_with_queue(self, *, due: bool) -> None:
         """Pass on requests to stop, write progress held back, wake for jobs that are due."""
         with self._changed:
             runs = dict(self._running)
@@ -751,7 +751,7 @@ class JobRunner:
             for worker, run in runs.items():
                 why: Stop | None = asked.get(worker, "lost")
                 if why is not None and run.stop != why:
-                    self._ask(run, why)
+                    self._request_stop(run, why)
                 if run.unsaved:
                     self._save(run)
         lanes = self._options.threads
@@ -759,7 +759,7 @@ class JobRunner:
         if due and kinds and self._queue.has_due(kinds):
             self._wake()
 
-    def _beat(self, now_s: float) -> None:
+    def _heartbeat(self, now_s: float) -> None:
         """Say that the runs of this process live, and hand on those of lost processes."""
         silent_s = now_s - self._beaten_s
         with self._changed:

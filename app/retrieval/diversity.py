@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 
 from app.core.types import Fusion, Library, TraceItem
-from app.retrieval.reading import Reading, closeness, distance_threshold
+from app.retrieval.candidates import Candidates, Ints
 from app.retrieval.request import RetrievalOptions
-from app.retrieval.search import Candidates, Ints
+from app.retrieval.scoring import Reading, closeness, distance_threshold
 
 
 def jaccard(left: Set[str], right: Set[str]) -> float:

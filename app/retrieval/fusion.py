@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from app.core.types import Fusion
-from app.retrieval.search import Candidates, Floats, Ints, QuestionWords
+from app.retrieval.candidates import Candidates, Floats, Ints, QuestionWords
 
 _K1 = 1.2
 """Of tantivy's BM25."""

@@ -19,13 +19,13 @@ from app.core.types import (
     QuestionCode,
 )
 from app.retrieval import diversity
+from app.retrieval.candidates import Floats, Ints, pool_size, slots
 from app.retrieval.diversity import diversify, maximal_marginal_relevance
 from app.retrieval.fusion import best_first, fuse, guarded_dense_weight
-from app.retrieval.reading import Reading, band, closeness_of, confidence, loosened, passes, read
 from app.retrieval.request import Retrieval, RetrievalOptions, SearchRequest
 from app.retrieval.reranking import LateInteraction, Reranking
 from app.retrieval.retrievers import Pool, Retrievers, matched_text
-from app.retrieval.search import Floats, Ints, pool_size, slots
+from app.retrieval.scoring import Reading, band, closeness_of, confidence, loosened, passes, read
 from app.retrieval.wording import as_written, named_files, quotes
 from app.storage.catalog.documents import Catalog
 from app.storage.vectors.library import DenseVectorIndex

@@ -87,7 +87,7 @@ class RetrievalOptions:
     """Steepness of the logistic curve of the confidence, per unit of closeness."""
     similarity_offset: float = 0.0
     """Of the line that takes a similarity to MiniLM's scale, `(similarity - offset) / scale`:
-    what was measured there holds for another embedder after that (`app.retrieval.reading`)."""
+    what was measured there holds for another embedder after that (`app.retrieval.scoring`)."""
     similarity_scale: float = 1.0
     """The same; above 0."""
     keyword_rerank_weight: float = 0.15

@@ -25,10 +25,10 @@ from app.core.types import (
     Rerank,
 )
 from app.core.vectors import max_sim
-from app.retrieval.reading import Reading
+from app.retrieval.candidates import Floats, QuestionWords
 from app.retrieval.request import RetrievalOptions, SearchRequest
 from app.retrieval.retrievers import Pool
-from app.retrieval.search import Floats, QuestionWords
+from app.retrieval.scoring import Reading
 from app.retrieval.wording import quotes
 from app.storage.catalog.passage_codes import PassageCodeStore
 

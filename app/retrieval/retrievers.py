@@ -28,8 +28,8 @@ from app.core.types import (
     Scored,
 )
 from app.core.vectors import cosine_distances
+from app.retrieval.candidates import Candidates, QuestionWords, gather, question_words
 from app.retrieval.request import Retrieval, SearchRequest
-from app.retrieval.search import Candidates, QuestionWords, gather, question_words
 from app.storage.catalog.documents import Catalog
 from app.storage.vectors.library import DenseVectorIndex
 from app.storage.words.port import LibraryWords

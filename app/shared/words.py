@@ -18,7 +18,7 @@ from app.shared.changes import CLAIM_S, SharedChangeLog
 from app.storage.catalog.changes import REFILL_OF_WORDS, BuildState, Change, Claim
 from app.storage.catalog.documents import count
 from app.storage.catalog.epochs import epoch_of
-from app.storage.catalog.reading import CatalogLoader
+from app.storage.catalog.loader import CatalogLoader
 from app.storage.catalog.schema import pieces
 from app.storage.follow import Follower
 from app.storage.words.port import SharedWords, WordIndex

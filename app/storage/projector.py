@@ -14,7 +14,7 @@ from app.storage.catalog.changes import REFILL_OF_WORDS, BuildState
 from app.storage.catalog.database import held
 from app.storage.catalog.documents import count
 from app.storage.catalog.epochs import begin_epoch, epoch_of
-from app.storage.catalog.reading import CatalogLoader
+from app.storage.catalog.loader import CatalogLoader
 from app.storage.files.durable import Steps, delete_tree, move_aside
 from app.storage.opening import Engine, open_words, word_writer
 from app.storage.options import IndexOptions
@@ -126,9 +126,9 @@ class Projector:
                 return self._new(library)
         except IndexDamaged as exc:
             problems = [exc.message]
-        return self._exchange(library, problems[0])
+        return self._replace_damaged(library, problems[0])
 
-    def _exchange(self, library: Library, problem: str) -> WordIndex:
+    def _replace_damaged(self, library: Library, problem: str) -> WordIndex:
         """Move a damaged lexical index aside; return an empty one to be filled."""
         log.error(
             "the lexical index of %s is damaged (%s); it is moved aside and made again from the"
@@ -157,7 +157,7 @@ class Projector:
                 self._old.add(library)
             else:
                 index.close()
-                self.indexes[library] = self._exchange(library, exc.message)
+                self.indexes[library] = self._replace_damaged(library, exc.message)
                 self.words[library].catch_up()
         try:
             self.dense[library].catch_up()
@@ -168,14 +168,14 @@ class Projector:
                 library.value,
             )
         if count(self._database, library).chunks <= REBUILD_IN_FOREGROUND_CHUNKS:
-            self._compare(library)
+            self._rebuild_if_differing(library)
         else:
             self._compare_in_background(library)
 
     def _compare_in_background(self, library: Library) -> None:
         def compare() -> None:
             try:
-                self._compare(library)
+                self._rebuild_if_differing(library)
             except StorageError:  # a look or the next start tries again
                 log.exception("the lexical index of %s could not be made again", library.value)
 
@@ -185,7 +185,7 @@ class Projector:
             self._threads.append(thread)
             thread.start()
 
-    def _compare(self, library: Library) -> None:
+    def _rebuild_if_differing(self, library: Library) -> None:
         """Make an index right that holds another number of chunks than the catalog."""
         with self._database.lock_of(f"words of {library.value}"):
             self.words[library].compare(old=library in self._old)
@@ -193,7 +193,7 @@ class Projector:
 
     # --- what several processes that share an engine look after
 
-    def survey(self) -> bool:
+    def sweep(self) -> bool:
         """Remove what fills left that nobody goes on with, and keep the epochs of collections.
 
         What is counted of words is counted again in each epoch, so that no question has to.

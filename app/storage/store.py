@@ -23,9 +23,9 @@ from app.storage.catalog.folders import SyncClaims
 from app.storage.catalog.keys import KeyStore
 from app.storage.catalog.labels import LabelStore
 from app.storage.catalog.ledger import BulkLedger
+from app.storage.catalog.loader import CatalogLoader
 from app.storage.catalog.models import CalibrationRows, ModelStore
 from app.storage.catalog.passage_codes import PassageCodeStore
-from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.sqlite import SqliteDatabase
 from app.storage.catalog.uploads import Unlinks
 from app.storage.catalog.vectors import delete_unusable, unusable_vectors
@@ -164,7 +164,7 @@ class IndexStore:
             lambda: delete_unused(options, self.vector_stores, self.steps),
             self.projector.apply,
             self.projector.look,
-            self.projector.survey,
+            self.projector.sweep,
             shared=bool(options.database_url),
         )
         names = [part.name for part in fields(Parts)]

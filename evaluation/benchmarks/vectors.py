@@ -34,9 +34,9 @@ from app.core.trace import Trace
 from app.core.types import EmbedderIdentity, Filters, Fingerprint, FloatArray
 from app.evaluation.report import ReportProvenance
 from app.models.minilm import MiniLmEmbedder
+from app.retrieval.candidates import pool_size
 from app.retrieval.pipeline import Retriever
 from app.retrieval.request import RetrievalOptions, SearchRequest
-from app.retrieval.search import pool_size
 from app.storage.catalog.schema import BUILD_SHIFT
 from app.storage.files.durable import Steps
 from app.storage.options import IndexOptions

@@ -20,8 +20,13 @@ import numpy as np
 
 from app.core.ports import Reader
 from app.core.types import Verdict
-from app.generation.check.support import CONTRADICTED_FROM, SUPPORTED_FROM, Examination, verdict_of
-from app.generation.language.reading import Claim, ReadPassage
+from app.generation.check.support import (
+    CONTRADICTED_FROM,
+    SUPPORTED_FROM,
+    ClaimComparer,
+    verdict_of,
+)
+from app.generation.language.claims import Claim, ReadPassage
 from app.generation.language.windows import overlap
 from app.models.reader import MiniLmReader
 from evaluation.lib.fits import area_under_curve
@@ -92,7 +97,7 @@ def judged(cases: Sequence[Case], reader: Reader) -> list[Judged]:
     found = []
     for case in cases:
         passage = ReadPassage.of_text(case.text)
-        compared = Examination([passage], reader, "source").compare(Claim(case.claim), [passage])
+        compared = ClaimComparer([passage], reader, "source").compare(Claim(case.claim), [passage])
         verdict, deciding = verdict_of(compared.values())
         support = deciding or next(iter(compared.values()), None)
         found.append(Judged(case, verdict, support.score if support else 0.0))

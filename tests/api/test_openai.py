@@ -15,7 +15,7 @@ from openai import OpenAI
 from openai.types.chat import ChatCompletionChunk
 
 from app.api.openai import Completion, task_of
-from app.api.responses import Responder
+from app.api.openai_responses import Responder
 from app.core.errors import ProviderTimeout
 from app.core.types import Token
 from tests.api.conftest import LIBRARY, Site, listening, site

@@ -15,7 +15,7 @@ import pytest
 import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app.api.protocol import MAX_HEAD_BYTES, GuardedHttp
+from app.api.connections import MAX_HEAD_BYTES, GuardedHttp
 
 WAIT_S = 20.0
 HELLO = b"HTTP/1.1 200 OK"

@@ -24,7 +24,7 @@ from app.core.types import Library
 from app.jobs.bulk import account
 from app.storage.catalog.changes import ChangeLog
 from app.storage.catalog.ledger import BulkLedger
-from app.storage.catalog.reading import CatalogLoader
+from app.storage.catalog.loader import CatalogLoader
 from app.storage.catalog.sqlite import SqliteDatabase
 from app.storage.files.durable import Steps
 from app.storage.maintenance.start import catalog_path

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from app.core.types import Stance
-from app.generation.language.reading import content_tokens, figures, negations
+from app.generation.language.claims import content_tokens, figures, negations
 
 _PERHAPS = 0.5
 

@@ -27,8 +27,8 @@ from app.models.arxiv import ArxivClient
 from app.models.ollama import PullProgress
 from app.models.selection import EmbedderChoice
 from app.models.webpage import WebClient
-from app.retrieval.reading import Calibration, Calibrations
 from app.retrieval.request import RetrievalOptions
+from app.retrieval.scoring import Calibration, Calibrations
 from app.settings import Settings
 from app.storage.store import IndexStore
 from tests.fakes.embedders import HashEmbedder

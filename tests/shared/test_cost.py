@@ -142,8 +142,8 @@ def test_two_idle_servers_and_a_worker_take_two_statements_a_second(cost: Cost) 
     each_s = (
         cost.of(calibrator.look_at_all) / LOOK_SHARED_S
         + cost.of(services.store.supervisor._left_behind) / supervisor.LOOK_EVERY_S
-        + cost.of(lambda: jobs._beat(jobs._beaten_s + 1e3)) / beat_s
+        + cost.of(lambda: jobs._heartbeat(jobs._beaten_s + 1e3)) / beat_s
         + 1 / LOOK_SHARED_S  # another process has the turn of the housekeeper
     )
-    worker_s = cost.of(lambda: jobs._look_after(due=True)) / LOOK_EVERY_S
+    worker_s = cost.of(lambda: jobs._sync_with_queue(due=True)) / LOOK_EVERY_S
     assert 0.1 < one_s + 3 * each_s + worker_s <= 2

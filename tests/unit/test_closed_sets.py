@@ -23,7 +23,7 @@ from app.core.types import (
 )
 from app.ingest.options import Chunker
 from app.ingest.parsers.formats import FORMATS
-from app.retrieval.search import slots
+from app.retrieval.candidates import slots
 
 ROOT = Path(__file__).parents[2]
 DOCS = "\n".join(

@@ -116,7 +116,14 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_recipes_add_what_they_say(copy: Path) -> None:
-    assert set(RECIPES) == {"A parser", "A strategy", "A judge", "A route", "A language", "A vector store"}
+    assert set(RECIPES) == {
+        "A parser",
+        "A strategy",
+        "A judge",
+        "A route",
+        "A language",
+        "A vector store",
+    }
     for name, recipe in RECIPES.items():
         touched = follow(recipe, copy)
         assert 1 <= len(set(touched)) <= 3, name

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from app.core.sentences import sentence_spans
 from app.core.types import REFUSAL
-from app.generation.language.reading import content_tokens
+from app.generation.language.claims import content_tokens
 
 _ITEM = (
     r"(?:(?:passages?|sources?|documents?|docs?|refs?|references?|excerpts?|n|no\.?|p|\^"

@@ -23,8 +23,8 @@ from app.generation.check.citations import (
     plain_claim,
     with_mark,
 )
-from app.generation.check.support import Comparison, Examination, longest_run, verdict_of
-from app.generation.language.reading import Claim, ReadPassage, content_tokens, read_passage
+from app.generation.check.support import ClaimComparer, Comparison, longest_run, verdict_of
+from app.generation.language.claims import Claim, ReadPassage, content_tokens, read_passage
 from app.generation.prompt.prompts import PLACEHOLDER
 from app.generation.quote.yes_no import asks_yes_or_no
 
@@ -112,7 +112,7 @@ class Grounder:
             return Grounded(guarded, (Sentence(guarded, 0, len(guarded), "supported"),))
         passages = {item.n: read_passage(item.hit.passage) for item in evidence}
         # of a quote is asked where it stands, which needs no reader
-        examination = Examination(passages.values(), self._reader if by == "model" else None)
+        examination = ClaimComparer(passages.values(), self._reader if by == "model" else None)
         reader = ClaimReader.of(guarded)
         asked = _echoed_words(question)
         out = _Rebuilt(guarded)
@@ -148,7 +148,7 @@ class Grounder:
         claim: Claim,
         cited: Sequence[int],
         passages: Mapping[int, ReadPassage],
-        examination: Examination,
+        examination: ClaimComparer,
         by: CitedBy,
     ) -> tuple[Verdict, dict[int, Comparison]]:
         own = _compared(claim, {n: passages[n] for n in cited}, examination)
@@ -173,7 +173,7 @@ def _supports(one: Comparison, by: CitedBy) -> bool:
 
 
 def _compared(
-    claim: Claim, passages: Mapping[int, ReadPassage], examination: Examination
+    claim: Claim, passages: Mapping[int, ReadPassage], examination: ClaimComparer
 ) -> dict[int, Comparison]:
     numbers = list(passages)
     found = examination.compare(claim, list(passages.values()))

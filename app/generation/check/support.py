@@ -25,7 +25,7 @@ from app.core.text import tokenise
 from app.core.types import Stance, Verdict
 from app.generation.check.citations import without_marks
 from app.generation.check.entailment import verdict_on
-from app.generation.language.reading import (
+from app.generation.language.claims import (
     Alignment,
     Claim,
     ReadPassage,
@@ -47,7 +47,7 @@ from app.generation.language.windows import window_for
 
 Floats = npt.NDArray[np.float64]
 
-FAITHFUL_FEATURES = (
+DIFFERENCE_FEATURES = (
     "names",  # names of the claim that the passage has not, nor misspelt
     "figures",  # figures of the claim, spelt ones too, that the passage has not, 2 at most
     "denials",  # how much more often the claim denies than the window
@@ -56,7 +56,7 @@ FAITHFUL_FEATURES = (
     "prefixes",  # the same for opposites made by a prefix: unable, able
 )
 """Columns of a faithful row; each can only lower the support."""
-OPPOSITES = FAITHFUL_FEATURES.index("opposites")
+OPPOSITES = DIFFERENCE_FEATURES.index("opposites")
 
 
 class Placed:
@@ -80,8 +80,8 @@ class Placed:
         return longest_run(self.claim.tokens, self.near) / max(1, len(self.claim.tokens))
 
 
-def faithful_row(placed: Placed) -> Floats:
-    """Return FAITHFUL_FEATURES of a claim, float64 `[len(FAITHFUL_FEATURES)]`."""
+def difference_row(placed: Placed) -> Floats:
+    """Return DIFFERENCE_FEATURES of a claim, float64 `[len(DIFFERENCE_FEATURES)]`."""
     claim, passage, unknown = placed.claim, placed.passage, placed.unknown
     near, known = frozenset(placed.near), antonyms()
     denied = claim.specifics.negations
@@ -200,18 +200,18 @@ def longest_run(first: Sequence[str], second: Sequence[str]) -> int:
 SUPPORTED_FROM = 0.65
 """Least probability with which a window states a claim that is `supported`
 (evaluation/reports/two_rates.md)."""
-UNREAD = 0.44
+SUPPORT_UNREAD = 0.44
 """Support of a claim that nothing has read."""
 ABOUT_IT = 0.4
 """Least probability, by words, with which a passage is about a claim that is `unsure`."""
-_SOURCE_GIVEN = 3.0
+_SOURCE_LOG_ODDS = 3.0
 """Log-odds more that a claim stands in the text it was written from: summaries have half of
 their words from elsewhere."""
 CONTRADICTED_FROM = 0.75
 """Least probability with which a window denies a claim that is `contradicted`."""
 MOST_READ = 4
 """Passages of which a window is read for a claim: those that share most words with it."""
-STATED = 0.9
+SUPPORT_STATED = 0.9
 """Support of a claim that one place says by the rules; a copy has 1."""
 _VERBATIM = 0.999
 _SAME_MATTER = 0.5
@@ -228,7 +228,7 @@ class _Weights:
     held: Floats
     """Of FEATURES."""
     faithful: Floats
-    """Of FAITHFUL_FEATURES."""
+    """Of DIFFERENCE_FEATURES."""
 
 
 @cache
@@ -281,9 +281,9 @@ class Comparison:
     def score(self) -> float:
         """Return the support of the claim, in [0, 1]."""
         if self.is_read_off:
-            return 1.0 if self.copied else STATED
-        held = UNREAD if self.stance is None else self.stance.supported
-        return min(held, STATED) * (_OF_DENIED if self.denied else 1.0)
+            return 1.0 if self.copied else SUPPORT_STATED
+        held = SUPPORT_UNREAD if self.stance is None else self.stance.supported
+        return min(held, SUPPORT_STATED) * (_DENIED_FACTOR if self.denied else 1.0)
 
     @property
     def verdict(self) -> Verdict:
@@ -300,13 +300,13 @@ class Comparison:
         return "unsure" if self.near >= ABOUT_IT else "not_found"
 
     @property
-    def bears(self) -> float:
+    def relevance(self) -> float:
         """Return how much the passage has to do with the claim, in [0, 1]."""
         read = 0.0 if self.stance is None else 1 - self.stance.not_stated
         return max(read, self.alignment.coverage if self.denied else 0.0)
 
 
-_OF_DENIED = 0.5
+_DENIED_FACTOR = 0.5
 """Share of its support that a claim keeps where rules of form deny it."""
 
 
@@ -322,11 +322,11 @@ def verdict_of(found: Iterable[Comparison]) -> tuple[Verdict, Comparison | None]
     bearing = [one for one in judged if one.verdict != "not_found"]
     if not bearing:
         return "not_found", None
-    best = max(bearing, key=lambda one: (one.bears, one.alignment.coverage))
+    best = max(bearing, key=lambda one: (one.relevance, one.alignment.coverage))
     return best.verdict, best
 
 
-class Examination:
+class ClaimComparer:
     """An answer's claims and passages; reads texts once."""
 
     def __init__(
@@ -377,8 +377,8 @@ class Examination:
             or tokenise(without_marks(placed.window)) == claim.tokens
         )
         said, at = (None, None) if copied else _said(claim, passage)
-        row, changes = support_row(placed), faithful_row(placed)
-        shift = _SOURCE_GIVEN if self._are == "source" else 0.0
+        row, changes = support_row(placed), difference_row(placed)
+        shift = _SOURCE_LOG_ODDS if self._are == "source" else 0.0
         near = min(_logistic(row, _weights().held, shift), _logistic(changes, _weights().faithful))
         return Comparison(
             replace(place, start=at[0], end=at[1]) if at else place,

@@ -11,7 +11,7 @@ from app.core.sentences import AT_TIME, CELLS, is_row, sentence_spans, spelt_out
 from app.core.text import tokenise, word_count
 from app.core.types import Evidence
 from app.generation.flags.injection import Finding, findings_at, is_foreign, is_plain_request
-from app.generation.language.reading import WeightedTokens, content_tokens, term_weights
+from app.generation.language.claims import WeightedTokens, content_tokens, term_weights
 
 _TITLE_SHARE = 0.8
 """Of the words of a line that no stop closes: so many from the document's title, and it is the

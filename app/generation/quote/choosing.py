@@ -16,7 +16,7 @@ import numpy as np
 from app.core.languages import LANGUAGES, words_like
 from app.core.sentences import CELLS
 from app.core.text import identifiers, tokenise, word_count
-from app.generation.language.reading import content_tokens, term_weights
+from app.generation.language.claims import content_tokens, term_weights
 from app.generation.quote.candidates import NUMBERED, Candidate, quotable
 from app.generation.quote.quote_features import Floats
 

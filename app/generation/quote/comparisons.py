@@ -10,7 +10,7 @@ from typing import Literal
 
 from app.core.text import tokenise
 from app.core.types import Evidence
-from app.generation.language.reading import MAX_QUOTE_CHARS, content_tokens
+from app.generation.language.claims import MAX_QUOTE_CHARS, content_tokens
 from app.generation.quote.candidates import Candidate
 from app.generation.quote.quoting import Quoting
 from app.generation.quote.summaries import alike, alone

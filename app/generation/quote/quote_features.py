@@ -21,7 +21,7 @@ from app.core.ports import PassageEncoder
 from app.core.text import CLAIMLESS_WORDS, tokenise, word_count, words
 from app.core.types import Evidence, Passage
 from app.core.vectors import max_sim
-from app.generation.language.reading import (
+from app.generation.language.claims import (
     ReadPassage,
     WeightedTokens,
     content_tokens,

@@ -21,7 +21,7 @@ from itertools import groupby, pairwise
 from app.core.text import word_count
 from app.core.types import Evidence
 from app.generation.flags.injection import without_instructions
-from app.generation.language.reading import MAX_QUOTE_CHARS, content_tokens
+from app.generation.language.claims import MAX_QUOTE_CHARS, content_tokens
 from app.generation.language.tokens import TokenEstimate
 from app.generation.quote.candidates import Candidate, candidates, quotable
 from app.generation.quote.quoting import QuotedText, Quoting

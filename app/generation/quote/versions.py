@@ -18,7 +18,7 @@ from app.core.dates import LAST_DAY, dates_in
 from app.core.labels import FILE_DATE
 from app.core.languages import LANGUAGES, words_like
 from app.core.types import Document
-from app.generation.language.reading import content_tokens
+from app.generation.language.claims import content_tokens
 from app.generation.quote.candidates import Candidate
 from app.generation.quote.choosing import years_in
 

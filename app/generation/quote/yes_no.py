@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from app.core.text import tokenise
-from app.generation.language.reading import antonyms, content_tokens, negations
+from app.generation.language.claims import antonyms, content_tokens, negations
 from app.generation.quote.candidates import Candidate
 
 Word = Literal["Yes", "No"]

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from app.storage.catalog.database import Database
 from app.storage.catalog.documents import Catalog
+from app.storage.catalog.loader import CatalogLoader
 from app.storage.catalog.passage_codes import PassageCodeStore
-from app.storage.catalog.reading import CatalogLoader
 from app.storage.catalog.uploads import Unlinks
 from app.storage.catalog.vectors import Builds
 from app.storage.files.durable import Steps

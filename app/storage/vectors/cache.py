@@ -14,7 +14,7 @@ import numpy.typing as npt
 from app.core.types import Filters, FloatArray, Scored
 from app.core.vectors import cosine_distances, nearest
 from app.storage.catalog.changes import Change
-from app.storage.catalog.reading import CatalogLoader
+from app.storage.catalog.loader import CatalogLoader
 from app.storage.catalog.rows import Build, DocumentFacts, IdArray, VectorRows, author_key
 from app.storage.catalog.schema import pieces
 from app.storage.follow import Follower

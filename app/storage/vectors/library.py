@@ -13,7 +13,7 @@ from app.core.errors import FingerprintMismatch, IndexDamaged, SearchAway
 from app.core.types import Filters, FloatArray, Library, Scored
 from app.core.vectors import nearest
 from app.storage.catalog.changes import STAGED, BuildState
-from app.storage.catalog.reading import CatalogLoader
+from app.storage.catalog.loader import CatalogLoader
 from app.storage.catalog.rows import Build, VectorRows
 from app.storage.follow import Follower
 from app.storage.options import IndexOptions

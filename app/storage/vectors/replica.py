@@ -16,7 +16,7 @@ from app.core.vectors import cosine_distances
 from app.storage.catalog.changes import STAGED, BuildState, Change
 from app.storage.catalog.database import held
 from app.storage.catalog.epochs import epoch_of
-from app.storage.catalog.reading import CatalogLoader
+from app.storage.catalog.loader import CatalogLoader
 from app.storage.catalog.rows import Build, VectorRows
 from app.storage.catalog.schema import pieces
 from app.storage.follow import Follower

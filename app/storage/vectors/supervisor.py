@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 
 from app.core.errors import DatabaseAway, IndexDamaged, SearchAway, StorageError
 from app.core.types import Library
-from app.storage.catalog.reading import CatalogLoader
+from app.storage.catalog.loader import CatalogLoader
 from app.storage.vectors.library import DenseLibrary
 from app.storage.vectors.port import SharedStore, VectorStore
 from app.storage.vectors.replica import Replica
@@ -49,7 +49,7 @@ class StoreSupervisor:
         delete_unused: Callable[[], None],
         apply: Callable[[Library], None],
         look: Callable[[Library], None],
-        survey: Callable[[], bool],
+        sweep: Callable[[], bool],
         *,
         shared: bool = False,
     ) -> None:
@@ -62,14 +62,14 @@ class StoreSupervisor:
             delete_unused: Called when every store is whole.
             apply: Brings the words of a library and its cache up to the catalog.
             look: Makes the words of a library again if they were lost.
-            survey: Removes what fills of other processes left; returns whether there was anything.
+            sweep: Removes what fills of other processes left; returns whether there was anything.
             shared: Whether other processes write as well.
         """
         self._apply = apply
         self._look = look
-        self._survey = survey
+        self._sweep = sweep
         self._shared = shared
-        self._surveyed_s = -LOOK_EVERY_S
+        self._swept_s = -LOOK_EVERY_S
         self._log = loader.log
         self._remove_unused = delete_unused
         self._dense = dense
@@ -136,7 +136,7 @@ class StoreSupervisor:
             if self._stop.is_set():
                 return
             try:
-                woken |= self._after_survey()
+                woken |= self._after_sweep()
                 for library in self._dense:
                     self._look(library)
                 if woken or self._left_behind():
@@ -150,13 +150,13 @@ class StoreSupervisor:
                 self._stop.wait(_rest(exc, failed))
                 self._wanted.set()
 
-    def _after_survey(self) -> bool:
+    def _after_sweep(self) -> bool:
         """Look after what several processes share, if it is time; return whether there is work."""
-        if not self._shared or time.monotonic() < self._surveyed_s + LOOK_EVERY_S:
+        if not self._shared or time.monotonic() < self._swept_s + LOOK_EVERY_S:
             return False
-        self._surveyed_s = time.monotonic()
+        self._swept_s = time.monotonic()
         try:
-            return self._survey()
+            return self._sweep()
         except StorageError as exc:  # what serves is looked after all the same
             log.warning("what other processes left is looked for later: %s", exc.message)
             return False

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Protocol, TypeGuard
 
 from app.core.types import Filters, Library, Scored
-from app.storage.catalog.reading import CatalogLoader
+from app.storage.catalog.loader import CatalogLoader
 from app.storage.catalog.rows import LexicalDocument
 
 NO_SECTION = "body"

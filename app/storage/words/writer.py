@@ -12,7 +12,7 @@ from contextlib import suppress
 from app.core.types import Library, LibraryCounts
 from app.storage.catalog.changes import BuildState, Change, Claim
 from app.storage.catalog.documents import count
-from app.storage.catalog.reading import CatalogLoader
+from app.storage.catalog.loader import CatalogLoader
 from app.storage.words.port import WordIndex
 
 log = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.core.sentences import sentence_spans
-from app.generation.language.reading import (
+from app.generation.language.claims import (
     MAX_QUOTE_CHARS,
     Alignment,
     Claim,

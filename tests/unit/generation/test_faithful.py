@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from app.generation.check.support import Comparison, Examination
-from app.generation.language.reading import Claim, ReadPassage, spelt_figures
+from app.generation.check.support import ClaimComparer, Comparison
+from app.generation.language.claims import Claim, ReadPassage, spelt_figures
 
 TEXT = (
     "The new parser was evaluated on four diverse benchmarks. It outperforms all earlier parsers"
@@ -15,7 +15,7 @@ TEXT = (
 
 def judged(claim: str, text: str = TEXT) -> Comparison:
     passage = ReadPassage.of_text(text)
-    (found,) = Examination([passage], None, "source").compare(Claim(claim), [passage]).values()
+    (found,) = ClaimComparer([passage], None, "source").compare(Claim(claim), [passage]).values()
     return found
 
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from app.core.types import REFUSAL
 from app.generation.check.grounding import Grounder, answer_sentence_spans
-from app.generation.check.support import UNREAD
+from app.generation.check.support import SUPPORT_UNREAD
 from app.generation.prompt.prompts import PromptLibrary
 from tests.fakes.readers import WordReader
 from tests.unit.generation.passages import evidence
@@ -157,7 +157,7 @@ def test_without_a_reader_only_copies_are_supported_and_the_rest_is_unsure() -> 
     grounded = Grounder().ground(said, FOUND)
     assert grounded.text == said
     assert [one.verdict for one in grounded.sentences] == ["supported", "unsure"]
-    assert grounded.sentences[1].citations[0].support == UNREAD
+    assert grounded.sentences[1].citations[0].support == SUPPORT_UNREAD
 
 
 def test_an_echo_of_the_question_claims_nothing_unless_yes_or_no_is_asked() -> None:

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from app.core.types import Verdict
-from app.generation.check.support import Examination, Origin, verdict_of
-from app.generation.language.reading import Claim, ReadPassage
+from app.generation.check.support import ClaimComparer, Origin, verdict_of
+from app.generation.language.claims import Claim, ReadPassage
 
 MEADOW = """The north gate closes at six, the south gate at nine. The oldest tree is an oak of 410 \
 years; the tallest is a spruce of 38 metres. Lena Hauge hired Per Moe as keeper in 2016, two years \
@@ -24,9 +24,9 @@ def verdict(claim: str, text: str = MEADOW) -> Verdict:
 
 def read_off(claim: str, text: str, are: Origin) -> Verdict:
     passage = ReadPassage.of_text(text)
-    return verdict_of(Examination([passage], None, are).compare(Claim(claim), [passage]).values())[
-        0
-    ]
+    return verdict_of(
+        ClaimComparer([passage], None, are).compare(Claim(claim), [passage]).values()
+    )[0]
 
 
 @pytest.mark.parametrize(

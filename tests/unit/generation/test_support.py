@@ -14,11 +14,11 @@ from app.generation.check.support import (
     CONTRADICTED_FROM,
     MOST_READ,
     SUPPORTED_FROM,
-    Examination,
+    ClaimComparer,
     longest_run,
     verdict_of,
 )
-from app.generation.language.reading import Claim, ReadPassage
+from app.generation.language.claims import Claim, ReadPassage
 
 TEXT = (
     "Braddock led about 1,500 army troops on an expedition in June 1755 to take Fort Duquesne. The"
@@ -47,7 +47,7 @@ class Says:
 
 def judged(claim: str, reader: Reader | None, *texts: str) -> Verdict:
     passages = [ReadPassage.of_text(text) for text in texts or (TEXT,)]
-    found = Examination(passages, reader).compare(Claim(claim), passages)
+    found = ClaimComparer(passages, reader).compare(Claim(claim), passages)
     return verdict_of(found.values())[0]
 
 
@@ -133,7 +133,7 @@ def test_of_several_passages_one_that_says_it_decides() -> None:
 @given(st.text(max_size=200))
 def test_support_is_a_probability(claim: str) -> None:
     passage = ReadPassage.of_text(TEXT)
-    for one in Examination([passage], Says(0.7, 0.2)).compare(Claim(claim), [passage]).values():
+    for one in ClaimComparer([passage], Says(0.7, 0.2)).compare(Claim(claim), [passage]).values():
         assert 0 <= one.score <= 1
 
 

@@ -8,8 +8,8 @@ import pytest
 from app.core.errors import PassageTooLong
 from app.core.types import STATE_DIMENSION
 from app.models.minilm import WINDOW, MiniLmEmbedder
+from app.retrieval.candidates import QuestionWords
 from app.retrieval.reranking import late_signals
-from app.retrieval.search import QuestionWords
 
 TEXTS = ["Walruses whistle in the wind. They sleep on ice.", "Penguins parade past the pole."]
 

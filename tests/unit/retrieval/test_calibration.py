@@ -10,7 +10,8 @@ from app.core.ids import embedder_key
 from app.core.types import Fingerprint
 from app.models.minilm import MiniLmEmbedder
 from app.models.multilingual import MultilingualEmbedder
-from app.retrieval.reading import (
+from app.retrieval.request import RetrievalOptions
+from app.retrieval.scoring import (
     FEWEST,
     Calibration,
     Calibrations,
@@ -21,7 +22,6 @@ from app.retrieval.reading import (
     packaged,
     passes,
 )
-from app.retrieval.request import RetrievalOptions
 from app.storage.catalog.models import CalibrationRows
 from tests.stores import catalog_database, passage
 

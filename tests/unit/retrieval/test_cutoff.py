@@ -7,7 +7,8 @@ import math
 import pytest
 
 from app.core.types import Filters, Fusion, Library, Mode
-from app.retrieval.reading import (
+from app.retrieval.request import RetrievalOptions
+from app.retrieval.scoring import (
     MOST_CONFIDENT,
     Reading,
     band,
@@ -17,7 +18,6 @@ from app.retrieval.reading import (
     loosened,
     passes,
 )
-from app.retrieval.request import RetrievalOptions
 from tests.stores import passage
 
 _OPTIONS = RetrievalOptions(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from app.core.text import tokenise
 from app.retrieval.diversity import diversify, jaccard, maximal_marginal_relevance, near_duplicate
-from app.retrieval.reading import Reading
+from app.retrieval.scoring import Reading
 from tests.stores import passage
 
 _WORDS = "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda omicron sigma upsilon omega".split()

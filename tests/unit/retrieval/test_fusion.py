@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.types import Fusion, Scored
+from app.retrieval.candidates import Candidates, QuestionWords, gather
 from app.retrieval.fusion import (
     best_first,
     fuse,
@@ -19,7 +20,6 @@ from app.retrieval.fusion import (
     reciprocal_rank_fusion,
     relative_score,
 )
-from app.retrieval.search import Candidates, QuestionWords, gather
 
 _DISTANCES = st.lists(st.floats(0, 2), min_size=1, max_size=12)
 _BM25 = st.lists(st.floats(0, 50), min_size=1, max_size=12)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.types import Library
-from app.retrieval.search import QuestionWords, inverse_document_frequency, question_words
+from app.retrieval.candidates import QuestionWords, inverse_document_frequency, question_words
 from app.storage.words.port import LibraryWords
 from tests.stores import passage, shelved
 

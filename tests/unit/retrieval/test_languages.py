@@ -8,9 +8,9 @@ import pytest
 
 from app.core.trace import Trace
 from app.core.types import Library, Passage
+from app.retrieval.candidates import question_words
 from app.retrieval.request import Retrieval, SearchRequest
 from app.retrieval.retrievers import matched_text
-from app.retrieval.search import question_words
 from tests.fakes.embedders import HashEmbedder
 from tests.stores import passage
 from tests.unit.retrieval.conftest import Shelve, StockedLibrary

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from app.core.types import STATE_DIMENSION, TOKEN_BITS, PassageCode, QuestionCode
+from app.retrieval.candidates import QuestionWords
 from app.retrieval.reranking import late_signals, with_late
-from app.retrieval.search import QuestionWords
 
 ALL, NONE = bytes([255] * (TOKEN_BITS // 8)), bytes(TOKEN_BITS // 8)
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.types import Library, Mode, Scored
-from app.retrieval.search import gather, pool_size, slots
+from app.retrieval.candidates import gather, pool_size, slots
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ from app.core.ids import embedder_key
 from app.core.languages import DEFAULT
 from app.core.text import tokenise
 from app.core.types import Band, Filters, Fingerprint, Fusion, Library, Mode, Passage, Signals
+from app.retrieval.candidates import Floats, QuestionWords
 from app.retrieval.request import RetrievalOptions
-from app.retrieval.search import Floats, QuestionWords
 from app.storage.catalog.models import CalibrationRows
 
 
