@@ -97,7 +97,7 @@ run: setup page ## start the server on 127.0.0.1:8001 with the sample documents
 
 # One worker per core, four at most; a file's tests stay together, so that they share its fixtures. SERIAL=1 runs one after the other.
 # The browser has all cores for itself: Chromium uses them.
-SIDE_BY_SIDE := $(if $(SERIAL),,--numprocesses auto --maxprocesses 4 --dist loadfile)
+SIDE_BY_SIDE := $(if $(SERIAL),,--numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder)
 PYTEST := $(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
 test: dev ## unit, contract and API tests

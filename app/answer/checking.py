@@ -195,14 +195,14 @@ class CheckService:
         for batch in (starts[at : at + _BATCH] for at in range(0, len(starts), _BATCH)):
             sources = sources_of([claims[start] for start in batch])
             distinct = {id(one.read): one.read for found in sources for one in found}
-            examination = ClaimComparer(distinct.values(), self._reader, against)
+            comparer = ClaimComparer(distinct.values(), self._reader, against)
             for start, held_against in zip(batch, sources, strict=True):
                 claim = claims[start]
                 read(len(verdicts))
                 if self._echo.repeats(claim):
                     verdicts[start] = "not_found", []
                     continue
-                compared = examination.compare(claim, [one.read for one in held_against])
+                compared = comparer.compare(claim, [one.read for one in held_against])
                 verdict, deciding = verdict_of(compared.values())
                 found = [(one, held_against[at]) for at, one in compared.items()]
                 found.sort(key=lambda pair: (pair[0] is not deciding, -pair[0].score))

@@ -274,7 +274,7 @@ def _middleware(settings: Settings, edge: AppState) -> list[Middleware]:
         Middleware(
             CORSMiddleware,
             allow_origins=["*"] if settings.cors_allow_all else list(settings.cors_origins),
-            allow_methods=["GET", "POST", "PATCH", "DELETE"],
+            allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
             allow_headers=["Authorization", "Content-Type", "X-API-Key", "X-Request-ID"],
             expose_headers=["X-Request-ID", "Retry-After"],
         ),

@@ -164,7 +164,7 @@ class IndexStore:
             lambda: delete_unused(options, self.vector_stores, self.steps),
             self.projector.apply,
             self.projector.look,
-            self.projector.sweep,
+            self.projector.maintain,
             shared=bool(options.database_url),
         )
         names = [part.name for part in fields(Parts)]

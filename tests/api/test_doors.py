@@ -86,6 +86,14 @@ def test_a_foreign_page_cannot_upload_or_ask(locked: Site) -> None:
     assert "access-control-allow-origin" not in upload.headers
 
 
+def test_a_configured_origin_may_use_every_method_that_routes_have(locked: Site) -> None:
+    paths = locked.app.openapi()["paths"].values()
+    for method in {one.upper() for path in paths for one in path}:
+        asked = {"Origin": "http://localhost:5173", "Access-Control-Request-Method": method}
+        reply = locked.client.options("/api/v1/query", headers=asked)
+        assert reply.status_code == 200, method
+
+
 def test_a_configured_origin_may_and_its_preflight_says_so(locked: Site) -> None:
     preflight = locked.client.options(
         "/api/v1/query",

@@ -124,10 +124,10 @@ def test_a_fill_that_is_cut_off_leaves_nothing_for_good(
         )
         steps.at_step = step
         with suppress(DatabaseAway):
-            store.projector.sweep()
+            store.projector.maintain()
         assert marks(store) == {mark}  # it keeps naming what is left
         steps.at_step = ""
-        assert store.projector.sweep()
+        assert store.projector.maintain()
         assert (marks(store), unserved(engine)) == (set(), [])
         assert engine.ids(WORDS) == engine.ids(vectors_of(engine)) == set(ids)
         store.projector.log.save()
@@ -150,11 +150,11 @@ def test_another_process_removes_what_a_killed_one_left_and_never_a_fill_under_w
             assert not second.projector.log.kept_for(PAPERS, REFILL_OF_WORDS)  # by its start
             words = store.database.lock_of("words of papers")
             with replica._filling, replica.staging, words:  # somebody is at it
-                second.projector.sweep()
+                second.projector.maintain()
                 assert len(marks(store)) == 2
                 assert len(unserved(engine)) == 1
-            assert second.projector.sweep()
-            assert not second.projector.sweep()
+            assert second.projector.maintain()
+            assert not second.projector.maintain()
             assert (marks(store), unserved(engine)) == (set(), [])
 
 
@@ -237,7 +237,7 @@ def test_a_restored_database_has_its_own_words_and_vectors_again(
         assert {hit.chunk_id for hit in hits} == set(gone)
         assert store.fsck.run().sound
         assert not store.projector.words[PAPERS].lacking
-        store.projector.sweep()
+        store.projector.maintain()
         assert epochs()[0]
     assert removals(double) == []  # what serves is put right in its place
 
@@ -247,12 +247,12 @@ def test_a_database_that_is_restored_under_a_server_is_noticed_by_its_look(
 ) -> None:
     with opened(options) as store:
         kept = write(store, "seal", N)
-        store.projector.sweep()
+        store.projector.maintain()
         dump = postgres_server.dump(schema)
         write(store, "orca", 3)
-        store.projector.sweep()
+        store.projector.maintain()
         postgres_server.restore(schema, dump)
-        store.projector.sweep()
+        store.projector.maintain()
         assert store.projector.words[PAPERS].lacking
         assert any("words or vectors of papers" in said for said in store.degraded())
         assert not store.dense[PAPERS].replica.whole
@@ -260,7 +260,7 @@ def test_a_database_that_is_restored_under_a_server_is_noticed_by_its_look(
         store.supervisor.initialise()
         wait_until(lambda: not store.projector.words[PAPERS].lacking)
         assert engine.ids(WORDS) == engine.ids(vectors_of(engine)) == set(kept)
-        store.projector.sweep()
+        store.projector.maintain()
         assert not store.projector.words[PAPERS].lacking
         assert store.dense[PAPERS].replica.whole
 
@@ -316,10 +316,10 @@ def test_a_look_counts_the_languages_that_another_process_brought(
     metadata = replace(german.metadata, language="de")
     with opened(options) as store, IndexStore(other, vector_store="off") as second:
         write(store, "seal", 2)
-        second.projector.sweep()
+        second.projector.maintain()
         assert second.lexical.languages(PAPERS) == ("en",)
         store.writer.write([replace(german, metadata=metadata)])
-        second.projector.sweep()
+        second.projector.maintain()
         wait_until(lambda: set(second.lexical.languages(PAPERS)) == {"de", "en"})
 
 

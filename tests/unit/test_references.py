@@ -37,7 +37,7 @@ CITED = re.compile(
 DECISION = re.compile(r"(?:\bADRs? |decisions/|\]\((?=\d{4}-))(\d{4})\b")
 MADE = (
     "data/collections/", "app/api/static/", "web/src/api/schema.d.ts", "evaluation/reports/",
-    "app/ingest/parsers/lyrics.py",
+    "app/ingest/parsers/lyrics.py", "app/models/literal_reader.py",
     "app/api/routes/words.py", "app/storage/vectors/memory.py",
 )  # fmt: skip
 """Files that a command makes, or that a recipe of docs/extending.md adds."""

@@ -112,7 +112,7 @@ class Grounder:
             return Grounded(guarded, (Sentence(guarded, 0, len(guarded), "supported"),))
         passages = {item.n: read_passage(item.hit.passage) for item in evidence}
         # of a quote is asked where it stands, which needs no reader
-        examination = ClaimComparer(passages.values(), self._reader if by == "model" else None)
+        comparer = ClaimComparer(passages.values(), self._reader if by == "model" else None)
         reader = ClaimReader.of(guarded)
         asked = _echoed_words(question)
         out = _Rebuilt(guarded)
@@ -123,7 +123,7 @@ class Grounder:
             cited = mark_numbers(written)
             says = reader.claims(start, end)
             near = passages if says else {n: passages[n] for n in cited}
-            verdict, held = self._verdict(claim, cited, near, examination, by)
+            verdict, held = self._verdict(claim, cited, near, comparer, by)
             echoes = bool(claim.content) and asked.issuperset(claim.content)
             if self._echo.repeats(claim):
                 verdict, held = "not_found", {}
@@ -148,14 +148,14 @@ class Grounder:
         claim: Claim,
         cited: Sequence[int],
         passages: Mapping[int, ReadPassage],
-        examination: ClaimComparer,
+        comparer: ClaimComparer,
         by: CitedBy,
     ) -> tuple[Verdict, dict[int, Comparison]]:
-        own = _compared(claim, {n: passages[n] for n in cited}, examination)
+        own = _compared(claim, {n: passages[n] for n in cited}, comparer)
         if held := {n: one for n, one in own.items() if _supports(one, by)}:
             return "supported", held
         others = _compared(
-            claim, {n: one for n, one in passages.items() if n not in cited}, examination
+            claim, {n: one for n, one in passages.items() if n not in cited}, comparer
         )
         if held := {n: one for n, one in others.items() if _supports(one, by)}:
             best = max(held, key=lambda n: held[n].score)
@@ -173,10 +173,10 @@ def _supports(one: Comparison, by: CitedBy) -> bool:
 
 
 def _compared(
-    claim: Claim, passages: Mapping[int, ReadPassage], examination: ClaimComparer
+    claim: Claim, passages: Mapping[int, ReadPassage], comparer: ClaimComparer
 ) -> dict[int, Comparison]:
     numbers = list(passages)
-    found = examination.compare(claim, list(passages.values()))
+    found = comparer.compare(claim, list(passages.values()))
     return {numbers[at]: one for at, one in found.items()}
 
 

@@ -49,7 +49,7 @@ class StoreSupervisor:
         delete_unused: Callable[[], None],
         apply: Callable[[Library], None],
         look: Callable[[Library], None],
-        sweep: Callable[[], bool],
+        maintain: Callable[[], bool],
         *,
         shared: bool = False,
     ) -> None:
@@ -62,14 +62,14 @@ class StoreSupervisor:
             delete_unused: Called when every store is whole.
             apply: Brings the words of a library and its cache up to the catalog.
             look: Makes the words of a library again if they were lost.
-            sweep: Removes what fills of other processes left; returns whether there was anything.
+            maintain: Removes what fills of other processes left; returns whether there was anything.
             shared: Whether other processes write as well.
         """
         self._apply = apply
         self._look = look
-        self._sweep = sweep
+        self._maintain = maintain
         self._shared = shared
-        self._swept_s = -LOOK_EVERY_S
+        self._maintained_s = -LOOK_EVERY_S
         self._log = loader.log
         self._remove_unused = delete_unused
         self._dense = dense
@@ -136,7 +136,7 @@ class StoreSupervisor:
             if self._stop.is_set():
                 return
             try:
-                woken |= self._after_sweep()
+                woken |= self._after_maintenance()
                 for library in self._dense:
                     self._look(library)
                 if woken or self._left_behind():
@@ -150,13 +150,13 @@ class StoreSupervisor:
                 self._stop.wait(_rest(exc, failed))
                 self._wanted.set()
 
-    def _after_sweep(self) -> bool:
+    def _after_maintenance(self) -> bool:
         """Look after what several processes share, if it is time; return whether there is work."""
-        if not self._shared or time.monotonic() < self._swept_s + LOOK_EVERY_S:
+        if not self._shared or time.monotonic() < self._maintained_s + LOOK_EVERY_S:
             return False
-        self._swept_s = time.monotonic()
+        self._maintained_s = time.monotonic()
         try:
-            return self._sweep()
+            return self._maintain()
         except StorageError as exc:  # what serves is looked after all the same
             log.warning("what other processes left is looked for later: %s", exc.message)
             return False
