@@ -62,7 +62,7 @@ class StoreSupervisor:
             delete_unused: Called when every store is whole.
             apply: Brings the words of a library and its cache up to the catalog.
             look: Makes the words of a library again if they were lost.
-            maintain: Removes what fills of other processes left; returns whether there was anything.
+            maintain: Removes what fills of other processes left; returns whether it did.
             shared: Whether other processes write as well.
         """
         self._apply = apply
