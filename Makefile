@@ -96,7 +96,6 @@ run: setup page ## start the server on 127.0.0.1:8001 with the sample documents
 # --- checks -------------------------------------------------------------------------------------------------------------
 
 # One worker per core, four at most; a file's tests stay together, so that they share its fixtures. SERIAL=1 runs one after the other.
-# The browser has all cores for itself: Chromium uses them.
 SIDE_BY_SIDE := $(if $(SERIAL),,--numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder)
 PYTEST := $(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
@@ -135,7 +134,7 @@ $(POSTGRES):
 	else echo "run: sudo apt-get install postgresql-15, or set POSTGRES_BIN to the directory with initdb, postgres and psql"; exit 1; fi
 
 browser: dev page /usr/bin/chromium ## the page in a real browser against the real server
-	$(BIN)/python -m pytest tests/browser
+	$(PYTEST) tests/browser
 
 screenshots: dev page /usr/bin/chromium ## pictures of every view into docs/images
 	$(BIN)/python -m scripts.screenshots

@@ -31,7 +31,7 @@ FLAGS = [
     "--disable-sync",
 ]
 
-expect.set_options(timeout=15_000)
+expect.set_options(timeout=30_000)
 
 
 @dataclass
@@ -71,7 +71,7 @@ class Witness:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """One Chromium for all tests."""
+    """One Chromium for all tests of a worker."""
     assert Path(CHROMIUM).exists(), (
         "chromium is missing: make browser installs it, or apt-get install chromium"
     )
@@ -83,7 +83,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DocuMind]:
-    """One server for all tests that only need an empty or filled library."""
+    """One server a worker for tests that only need an empty or filled library."""
     with DocuMind(tmp_path_factory.mktemp("site") / "data") as running:
         yield running
 
