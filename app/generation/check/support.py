@@ -118,7 +118,8 @@ def differs(placed: Placed) -> bool:
     """Return whether a claim differs from its passage in what must not differ.
 
     It has a figure that stands nowhere in the passage and is no year that the window implies, or
-    denies more often than the window does, or is a near copy in which nothing but names is strange.
+    denies more often than the window does, is a near copy in which nothing but names is strange, or
+    copies half of itself from a sentence that has another name right beside it.
     """
     claim, passage = placed.claim, placed.passage
     strange = [
@@ -129,9 +130,34 @@ def differs(placed: Placed) -> bool:
     unknown = sum(token in placed.unknown for token in claim.content)
     if strange and unknown <= len(strange) and placed.run >= _NEAR_COPY:
         return True
-    if claim.specifics.negations > negations(placed.window):
+    if claim.specifics.negations > negations(placed.window) or _has_another_name(claim, passage):
         return True
     return bool(claim.figures - passage.figures - _implied_years(placed.window))
+
+
+_COPIED = 0.5
+"""Share of a claim in one run from which the word beside the run is compared: of 311 right claims
+of published sets that the reader supports none differs there."""
+
+
+def _has_another_name(claim: Claim, passage: ReadPassage) -> bool:
+    """Return whether a claim has a name of the passage where the sentence it copies has another."""
+    spans = (passage.sentence_span(at) for at in range(len(passage.sentence_tokens)))
+    sentences = [passage.text[start:end] for start, end in spans]
+    runs = [(common_run(claim.tokens, tokenise(one)), one) for one in sentences]
+    (length, at, other), sentence = max(runs, default=((0, 0, 0), ""), key=lambda run: run[0][0])
+    if length < _COPIED * len(claim.tokens):
+        return False
+    copied = Claim(sentence)
+    own = claim.specifics.names.intersection(passage.known).difference(copied.tokens)
+    beside = ((at - 1, other - 1), (at + length, other + length))
+    return any(
+        0 <= mine < len(claim.tokens)
+        and 0 <= its < len(copied.tokens)
+        and claim.tokens[mine] in own
+        and copied.tokens[its] in copied.specifics.names.difference(claim.tokens)
+        for mine, its in beside
+    )
 
 
 def _implied_years(text: str) -> frozenset[str]:
@@ -184,14 +210,21 @@ def support_row(placed: Placed) -> Floats:
 
 def longest_run(first: Sequence[str], second: Sequence[str]) -> int:
     """Return the length of the longest common contiguous run of two token lists."""
+    return common_run(first, second)[0]
+
+
+def common_run(first: Sequence[str], second: Sequence[str]) -> tuple[int, int, int]:
+    """Return the longest common contiguous run: its length, and where it begins in each list."""
     places: dict[str, list[int]] = {}
     for at, token in enumerate(second):
         places.setdefault(token, []).append(at)
-    best = 0
+    best = 0, 0, 0
     before: dict[int, int] = {}
-    for token in first:
+    for begin, token in enumerate(first):
         before = {at: before.get(at - 1, 0) + 1 for at in places.get(token, ())}
-        best = max([best, *before.values()])
+        if before and (length := max(before.values())) > best[0]:
+            at = max(before, key=before.__getitem__)
+            best = length, begin - length + 1, at - length + 1
     return best
 
 

@@ -63,3 +63,24 @@ def test_spelt_figures() -> None:
         "12",
         "1500",
     }
+
+
+TWO = (
+    "Ines Almeida sold the mill to the council in 1921. Bram Coster built the weir below the mill in"
+    " 1934. He lived in the house beside it until 1950."
+)
+
+
+@pytest.mark.parametrize(
+    ("claim", "differs"),
+    [
+        ("Ines Almeida built the weir below the mill in 1934.", True),
+        ("Bram Coster sold the mill to the council in 1921.", True),
+        ("Bram Coster built the weir below the mill in 1934.", False),
+        ("Coster built the weir below the mill.", False),
+        ("Bram Coster lived in the house beside it until 1950.", False),
+    ],
+)
+def test_another_name_beside_copied_words_differs(claim: str, differs: bool) -> None:
+    """Both names stand in the text, and a pronoun may stand for either."""
+    assert judged(claim, TWO).changed is differs
