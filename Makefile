@@ -256,8 +256,9 @@ ablation-samples: dev ## strategies and fusions over the samples, into retrieval
 # Other products, each in an environment of its own, which the report of `make scoreboard` names; txtai brings torch (6 GB),
 # haiku.rag needs Python 3.12 or newer: it takes part where PEER_PYTHON is one.
 PEER_PYTHON ?= python3.13
-PEERS ?= langchain txtai $(shell $(PEER_PYTHON) -c 'print("haiku")' 2>/dev/null)
+PEERS ?= langchain llamaindex txtai $(shell $(PEER_PYTHON) -c 'print("haiku")' 2>/dev/null)
 PEER_langchain := langchain-chroma==1.1.0
+PEER_llamaindex := llama-index-core==0.14.25
 PEER_txtai := txtai==9.14.0
 PEER_haiku := haiku.rag-slim==0.101.1
 .venv-peer-%/.ready:

@@ -122,6 +122,24 @@ def langchain(texts: Sequence[str], vectors: np.ndarray, folder: Path) -> Ask:
     return ask
 
 
+def llamaindex(texts: Sequence[str], vectors: np.ndarray, folder: Path) -> Ask:
+    """Ask LlamaIndex's vector index with the store in memory, as its tutorials do."""
+    from llama_index.core import MockEmbedding, QueryBundle, VectorStoreIndex
+    from llama_index.core.schema import TextNode
+
+    pairs = enumerate(zip(texts, vectors, strict=True))
+    nodes = [TextNode(id_=str(n), text=text, embedding=own.tolist()) for n, (text, own) in pairs]
+    index = VectorStoreIndex(nodes, embed_model=MockEmbedding(embed_dim=vectors.shape[1]))
+    index.storage_context.persist(str(folder))
+    retriever = index.as_retriever(similarity_top_k=min(DEPTH, len(texts)))
+
+    def ask(question: str, vector: np.ndarray) -> Best:
+        found = retriever.retrieve(QueryBundle(question, embedding=vector.tolist()))
+        return [int(one.node.node_id) for one in found], float(found[0].score or 0.0)
+
+    return ask
+
+
 def txtai(texts: Sequence[str], vectors: np.ndarray, folder: Path) -> Ask:
     """Ask txtai's hybrid index: BM25 and vectors, half each, its default."""
     from txtai import Embeddings
@@ -185,10 +203,13 @@ def haiku(texts: Sequence[str], vectors: np.ndarray, folder: Path) -> Ask:
     return ask
 
 
-CONTESTANTS = {one.__name__: one for one in (bm25, dense, rrf, min_max, langchain, haiku, txtai)}
+CONTESTANTS = {
+    one.__name__: one for one in (bm25, dense, rrf, min_max, langchain, llamaindex, haiku, txtai)
+}
 PACKAGES = {
     "bm25": "bm25s",
     "langchain": "langchain-chroma",
+    "llamaindex": "llama-index-core",
     "haiku": "haiku.rag-slim",
     "txtai": "txtai",
 }

@@ -54,11 +54,12 @@ NAMES = {
     "rrf": "both, by reciprocal rank",
     "min_max": "both, scaled and added (ten lines)",
     "langchain": "LangChain with Chroma",
+    "llamaindex": "LlamaIndex, vectors",
     "haiku": "haiku.rag, hybrid",
     "txtai": "txtai, hybrid",
 }
 """Contestants beside DocuMind, as the report calls them."""
-PEERS = ("langchain", "haiku", "txtai")
+PEERS = ("langchain", "llamaindex", "haiku", "txtai")
 DEPTH = 20
 _RESAMPLES = 1000
 MEASURES = ("nDCG@10", "R@5")
