@@ -36,14 +36,16 @@ def rendered_evidence(
 ) -> str:
     """Return a passage for the prompt: between marks with title, section and page.
 
-    Without a fence it is one plain line. `text` replaces the chunk's own. Anything that looks like
+    Without a fence it is one plain line, without the title that the document begins with: small
+    models recite it. `text` replaces the chunk's own. Anything that looks like
     a mark is disarmed, and the source's own `[12]` becomes `(12)`, so that it is not taken for a
     citation.
     """
     chunk, title = item.hit.passage.chunk, _attribute(item.hit.passage.document.title)
     body = _disarmed(chunk.text if text is None else text, fence)
     if not fence:
-        line = " ".join(body.split())
+        first, _, rest = body.lstrip().partition("\n")
+        line = " ".join((rest if rest.strip() and _attribute(first) == title else body).split())
         return f"{title}: {line}" if titled else line
     head = f'<passage-{fence} n="{item.n}" library="{chunk.library.value}" title="{title}"'
     if chunk.section and chunk.section != "body":

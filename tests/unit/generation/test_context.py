@@ -171,3 +171,14 @@ def test_more_tokens_than_bytes_teach_nothing() -> None:
     calibrator = TokenCalibrator()
     assert not calibrator.observe("m", ["x" * 1_000], 10**30)
     assert calibrator.estimate("m") == TokenEstimate()
+
+
+def test_a_plain_line_is_without_the_title_that_a_document_begins_with() -> None:
+    octopus = "Octopus\n\nOctopuses have three hearts."
+    (item,) = evidence(octopus, title="Octopus")
+    assert rendered_evidence(item, "") == "Octopuses have three hearts."
+    assert rendered_evidence(item, "", titled=True) == "Octopus: Octopuses have three hearts."
+    assert octopus in rendered_evidence(item, "f00d")
+    for text in ("Octopus", "Octopus has arms.\nIt swims."):
+        (item,) = evidence(text, title="Octopus")
+        assert rendered_evidence(item, "") == " ".join(text.split())
