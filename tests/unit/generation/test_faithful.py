@@ -78,9 +78,10 @@ TWO = (
         ("Bram Coster sold the mill to the council in 1921.", True),
         ("Bram Coster built the weir below the mill in 1934.", False),
         ("Coster built the weir below the mill.", False),
+        ("Bram Coster built the house below the mill in 1934.", True),
         ("Bram Coster lived in the house beside it until 1950.", False),
     ],
 )
-def test_another_name_beside_copied_words_differs(claim: str, differs: bool) -> None:
-    """Both names stand in the text, and a pronoun may stand for either."""
+def test_another_word_beside_copied_words_differs(claim: str, differs: bool) -> None:
+    """Both words stand in the text; a pronoun may stand for either name."""
     assert judged(claim, TWO).changed is differs
