@@ -465,7 +465,8 @@ class PlacedWork:
         loop = asyncio.get_running_loop()
 
         def tell(said: bytes) -> None:
-            loop.call_soon_threadsafe(self._told.put_nowait, said)
+            with suppress(RuntimeError):  # the loop is closed: no reader is left
+                loop.call_soon_threadsafe(self._told.put_nowait, said)
 
         task = loop.create_task(self._run(tell))
         self.cancel.on_cancel(lambda: loop.call_soon_threadsafe(task.cancel))

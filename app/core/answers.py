@@ -388,7 +388,10 @@ class Answer:
     """What the documents say word for word, where a model was to answer; None where nothing was
     quoted."""
     model_text: str | None = None
-    """What is kept of a model's own words; None where no model spoke."""
+    """What is kept of a model's own words; None where no model spoke.
+
+    Of one that began to repeat a quoted sentence it is that sentence.
+    """
     nearest: tuple[Nearest, ...] = ()
     """Places that come nearest, best first, where the question was refused."""
 

@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from app.core.lazy import lazy
 from app.core.ports import Reader
+from app.core.sentences import sentence_spans
 from app.core.text import tokenise
 from app.core.types import Stance, Verdict
 from app.generation.check.citations import without_marks
@@ -55,7 +56,7 @@ DIFFERENCE_FEATURES = (
     "opposites",  # words of the claim that the place has not, while it has their opposite
     "prefixes",  # the same for opposites made by a prefix: unable, able
 )
-"""Columns of a faithful row; each can only lower the support."""
+"""Columns of a difference row; each can only lower the support."""
 OPPOSITES = DIFFERENCE_FEATURES.index("opposites")
 
 
@@ -105,7 +106,7 @@ def difference_row(placed: Placed) -> Floats:
 
 
 def says_the_opposite(row: Floats) -> bool:
-    """Return whether a faithful row shows an opposite."""
+    """Return whether a difference row shows an opposite."""
     return bool(row[OPPOSITES:].any())
 
 
@@ -130,7 +131,7 @@ def differs(placed: Placed) -> bool:
     unknown = sum(token in placed.unknown for token in claim.content)
     if strange and unknown <= len(strange) and placed.run >= _NEAR_COPY:
         return True
-    if claim.specifics.negations > negations(placed.window) or _has_another_word(claim, passage):
+    if claim.specifics.negations > negations(placed.window) or _has_another_word(placed):
         return True
     return bool(claim.figures - passage.figures - _implied_years(placed.window))
 
@@ -140,16 +141,16 @@ _COPIED = 0.5
 sets one right claim of 311 that the reader supports differs there."""
 
 
-def _has_another_word(claim: Claim, passage: ReadPassage) -> bool:
+def _has_another_word(placed: Placed) -> bool:
     """Return whether a claim has a word of the passage where the sentence it copies has another."""
-    spans = (passage.sentence_span(at) for at in range(len(passage.sentence_tokens)))
-    sentences = [passage.text[start:end] for start, end in spans]
+    claim, window = placed.claim, placed.window
+    sentences = [window[start:end] for start, end in sentence_spans(window)]
     runs = [(common_run(claim.tokens, tokenise(one)), one) for one in sentences]
     (length, at, other), sentence = max(runs, default=((0, 0, 0), ""), key=lambda run: run[0][0])
     if length < _COPIED * len(claim.tokens):
         return False
     copied = Claim(sentence)
-    own = passage.known.intersection(claim.content).difference(copied.tokens)
+    own = placed.passage.known.intersection(claim.content).difference(copied.tokens)
     other_words = frozenset(copied.content).difference(claim.tokens)
     beside = ((at - 1, other - 1), (at + length, other + length))
     return any(
