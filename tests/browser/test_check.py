@@ -125,3 +125,24 @@ def test_references_of_a_draft_are_looked_up(empty: DocuMind, open_page: OpenPag
     rows.nth(0).get_by_role("button").click()
     reader = page.get_by_role("region", name="Text of the document")
     expect(reader).to_contain_text("6 August 1966")
+
+
+def test_a_long_check_says_how_far_it_is_and_can_be_stopped(
+    empty: DocuMind, open_page: OpenPage
+) -> None:
+    empty.upload(("bridge.md", SOURCE.encode()))
+    page = open_page(empty)
+    page.get_by_role("link", name="Check", exact=True).click()
+    choose(page, "My documents")
+    draft = " ".join(f"The bridge over river {n} was painted by hand." for n in range(2000))
+    page.get_by_label("Text to check").fill(draft)
+    page.get_by_role("button", name="Check", exact=True).click()
+    expect(page.get_by_text(re.compile(r"\d+ of 2,000 sentences"))).to_be_visible()
+    expect(page.get_by_role("progressbar", name="Progress of the check")).to_be_visible()
+    page.get_by_role("button", name="Stop").click()
+    expect(page.get_by_role("progressbar", name="Progress of the check")).to_have_count(0)
+    expect(page.get_by_role("region", name="Checked text")).to_have_count(0)
+    page.get_by_label("Text to check").fill(
+        "The bridge over the river Tagus opened on 6 August 1966."
+    )
+    assert _checked(page) == {"supported": 1}
