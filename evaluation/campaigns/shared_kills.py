@@ -38,6 +38,7 @@ import requests
 
 from app.core.errors import DocuMindError, NotFound
 from app.shared.qdrant import SearchEngine
+from app.storage.catalog.epochs import Epoch, epoch_in
 from app.storage.maintenance.start import SEEN_NAME
 from evaluation.lib.reports import Line, options, write
 from evaluation.lib.served import Served
@@ -51,8 +52,6 @@ EACH_ROUND = 3
 TIMEOUT_S = 60
 FROZEN_S = 8
 """How long a process is frozen, or PostgreSQL away."""
-DUMP_AGE_S = 15
-"""How old a dump is at least when it is put back: epochs change every ten seconds."""
 SETTLED_S = 180
 """How long the engine may take at the end to hold what the catalog has, and nothing without an
 owner."""
@@ -61,6 +60,7 @@ ROUND_S = 180
 """How long a round waits for progress; without it the round counts as stuck."""
 WAIT_S = 0.02
 _MARKS = f"SELECT projection FROM {SCHEMA}.watermarks WHERE projection NOT IN ('lexical', 'qdrant')"
+_EPOCH = f"SELECT value FROM {SCHEMA}.meta WHERE key = 'epoch'"
 _LIVE = (
     f"SELECT c.chunk_id FROM {SCHEMA}.chunks c JOIN {SCHEMA}.documents d"
     " ON d.doc = c.doc AND d.revision = c.revision WHERE d.state = 'live' AND d.library = 'papers'"
@@ -198,14 +198,14 @@ class Campaign:
     def _restore(self, turn: int) -> str:  # noqa: ARG002  # as the others
         with self._quiet():
             dump, self.dumped = self.database.dump(SCHEMA), True
+            of = epoch_in(self.database.run(_EPOCH).strip())
             kept = list(self.acknowledged), dict(self.accepted), list(self.deleted)
-        begun_s = time.monotonic()
         self._progress()
         gone = self.chance.sample(kept[0], min(2, len(kept[0])))
         for name in gone:
             with suppress(DocuMindError):
                 self.servers[0].client.delete("papers", f"{name}.txt")
-        self.stop.wait(max(0.0, begun_s + DUMP_AGE_S - time.monotonic()))
+        self._wait_for_epoch(of)
         with self._quiet():
             processes = (*self.workers, *self.servers)
             for process in processes:
@@ -219,6 +219,18 @@ class Campaign:
             for server in self.servers:
                 server.wait_ready()
         return "dumps put back"
+
+    def _wait_for_epoch(self, dumped: Epoch) -> None:
+        """Wait until each collection is of an epoch that a dump does not know.
+
+        One that is put back sooner is not told from the catalog that it replaces.
+        """
+        left_s = float(ROUND_S)
+        with closing(SearchEngine(self.servers[0].settings["SEARCH_URL"])) as engine:
+            while left_s > 0 and any(map(dumped.knows, engine.epochs().values())):
+                self.stop.wait(1)
+                left_s -= 1
+        self.stuck += left_s <= 0
 
     def _empty_engine(self, turn: int) -> str:
         server = self.servers[turn % len(self.servers)]
@@ -327,7 +339,7 @@ class Campaign:
         serving = {engine._serving(name) for name in named}
         unserved = sorted(set(engine._made()) - serving)
         differing = [
-            f"{len(held ^ live)} ids of {name}"
+            f"{name}: missing {sorted(live - held)[:9]}, without a chunk {sorted(held - live)[:9]}"
             for name in named
             if "papers" in name and (held := engine.ids(name)) != live
         ]
