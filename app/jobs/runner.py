@@ -415,7 +415,7 @@ class JobRunner:
         job = self._queue.create(
             kind,
             payload,
-            mark=f"{kind}:{key}" if key else "",
+            exclusive_key=f"{kind}:{key}" if key else "",
             files=files,
             total=total,
             unit=unit,

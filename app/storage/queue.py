@@ -57,7 +57,7 @@ class JobQueue:
     """Jobs as rows; each call is one durable transaction. Thread-safe.
 
     A running job's row names its worker, by an id that is new for each run: only that run writes
-    the row. No two rows of one mark run at once, by a unique index.
+    the row. No two rows of one exclusive key run at once, by a unique index.
     """
 
     def __init__(self, database: Database) -> None:
@@ -65,7 +65,8 @@ class JobQueue:
         self._now: ColumnElement[float] = literal_column(database.dialect.NOW, Float)
         """Seconds since 1970 by the database's clock, which all processes share."""
         queued, running = jobs.alias("queued"), jobs.alias("running")
-        blocked = exists().where(running.c.state == "running", running.c.mark == queued.c.mark)
+        same_key = running.c.exclusive_key == queued.c.exclusive_key
+        blocked = exists().where(running.c.state == "running", same_key)
         self._recovered_to = 0
         """The last job that an ended process left: no client waits for it or one before it."""
         recovered = queued.c.n <= bindparam("recovered_to")
@@ -76,9 +77,9 @@ class JobQueue:
                 queued.c.state == "queued",
                 queued.c.kind.in_(bindparam("kinds", expanding=True)),
                 or_(queued.c.not_before.is_(None), queued.c.not_before <= self._now),
-                or_(queued.c.mark == "", ~blocked),
+                or_(queued.c.exclusive_key == "", ~blocked),
             )
-            .order_by(and_(queued.c.mark == "", recovered), queued.c.n)
+            .order_by(and_(queued.c.exclusive_key == "", recovered), queued.c.n)
             .limit(1)
         )
         first = self._due.with_for_update(of=queued)
@@ -89,13 +90,13 @@ class JobQueue:
         kind: str,
         payload: Mapping[str, object],
         *,
-        mark: str = "",
+        exclusive_key: str = "",
         files: Sequence[JobFile] = (),
         total: int | None = None,
         unit: str = "items",
         coalesce: bool = False,
     ) -> Job:
-        """Store a queued job; with `coalesce` return a waiting one of its kind and mark instead."""
+        """Store a queued job; with `coalesce` return a waiting one of its kind and key instead."""
         now = utc_now()
         job = Job(
             new_id(), kind, "queued", 0, total, unit, None, (), tuple(files), dict(payload), None,
@@ -104,12 +105,12 @@ class JobQueue:
         with self._database.write_apart("job") as sql:
             if coalesce:
                 self._database.lock_in(sql, f"jobs of {kind}")
-                alike = (jobs.c.kind == kind) & (jobs.c.mark == mark)
+                alike = (jobs.c.kind == kind) & (jobs.c.exclusive_key == exclusive_key)
                 waits = alike & jobs.c.state.in_(("queued", "paused"))
                 waiting = sql.execute(_JOBS.where(waits).order_by(jobs.c.n)).first()
                 if waiting is not None:
                     return job_of(waiting)
-            sql.execute(insert(jobs), job_values(job) | {"mark": mark})
+            sql.execute(insert(jobs), job_values(job) | {"exclusive_key": exclusive_key})
             self._tell(sql, "state", job.id)
         return job
 
@@ -149,7 +150,7 @@ class JobQueue:
     ) -> ClaimedJob | None:
         """Mark the oldest job that may run now as running; `recovered` ones last, if at all.
 
-        One at a time over all processes: else a younger job of a mark could run before an older.
+        One at a time over all processes: else a younger job of a key could run before an older.
         """
         if not self.has_due(kinds, recovered=recovered):
             return None

@@ -79,7 +79,7 @@ def test_the_oldest_of_a_mark_is_taken_first_though_its_row_is_held(tmp_path: Pa
         ThreadPoolExecutor() as threads,
     ):
         queue = JobQueue(database)
-        oldest, _ = (queue.create("ingest", {}, mark="papers") for _ in range(2))
+        oldest, _ = (queue.create("ingest", {}, exclusive_key="papers") for _ in range(2))
         with psycopg.connect(
             server.url()
         ) as other:  # as a process that looks whether it may stop it

@@ -265,8 +265,8 @@ jobs = Table(
     *required(Text, "errors", "files", "payload"),
     Column("result", Text),
     *required(Text, "created_at", "updated_at"),
-    # Jobs with an equal mark never run at once; empty for none.
-    Column("mark", Text, nullable=False, server_default=""),
+    # Jobs with an equal key never run at once; empty for none.
+    Column("mark", Text, key="exclusive_key", nullable=False, server_default=""),
     # The run that has the job, when it was last heard of, and what it is asked for: pause, cancel.
     Column("worker", Text),
     Column("heard_at", Float),
@@ -277,7 +277,7 @@ jobs = Table(
 )
 Index("ix_jobs_state", jobs.c.state, jobs.c.n)
 Index("ix_jobs_worker", jobs.c.worker)
-_where("ux_jobs_mark", "state = 'running' AND mark <> ''", jobs.c.mark, unique=True)
+_where("ux_jobs_mark", "state = 'running' AND mark <> ''", jobs.c.exclusive_key, unique=True)
 
 conversations = Table(
     "conversations",

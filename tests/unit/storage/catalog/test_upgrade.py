@@ -205,8 +205,8 @@ def test_jobs_of_an_earlier_release_go_on_also_where_the_upgrade_is_killed(
         assert killed.returncode == CRASH_STATUS
     opened = sqlite.SqliteDatabase(path, Steps())
     queue = JobQueue(opened)
-    rows = opened.rows(select(jobs.c.id, jobs.c.state, jobs.c.mark))
-    assert {row.id: (row.state, row.mark) for row in rows} == CARRIED
+    rows = opened.rows(select(jobs.c.id, jobs.c.state, jobs.c.exclusive_key))
+    assert {row.id: (row.state, row.exclusive_key) for row in rows} == CARRIED
     assert [job.done for job in queue.list()] == [1] * len(OLD_JOBS)
     assert [queue.claim(["backfill", "ingest"], f"{n}") is not None for n in range(4)] == [
         True, True, True, False,
