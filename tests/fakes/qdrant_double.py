@@ -92,7 +92,10 @@ class _Collections:
         self.aliases: dict[str, str] = kept[1]
 
     def _keep(self) -> None:
-        self._kept.write_text(json.dumps([self.settings, self.aliases]))
+        """Write both whole or not at all: the double is killed in the campaigns."""
+        new = self._kept.with_suffix(".new")
+        new.write_text(json.dumps([self.settings, self.aliases]))
+        new.replace(self._kept)
 
     def shard(self, name: str) -> Engines:
         return self.shards[self.real(name)]
