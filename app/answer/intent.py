@@ -105,7 +105,8 @@ SUMMARY_LEADS = (
 
 ALL_OF_IT = (
     r"all of (?:it|this|that)|it all|whole|entire|everything|in full",
-    r"ganze[nmrs]?|gesamte[nmrs]?|komplett\w*|alles|tout|toute|entiere?|integralement|todo|toda|entero|entera",
+    r"ganze[nmrs]?|gesamte[nmrs]?|komplett\w*|alles|tout|toute|entiere?|integralement|todo|toda"
+    r"|entero|entera",
 )
 """Words of a request that wants all of a document read, not its outline."""
 

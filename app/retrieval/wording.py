@@ -17,7 +17,8 @@ from app.storage.catalog.documents import Catalog
 from app.storage.words.port import LibraryWords
 
 _QUOTED = re.compile(
-    r"[\"\u201c\u201e\u201d]([^\"\u201c\u201d\u201e]{2,200})[\"\u201c\u201d]|\u00ab([^\u00ab\u00bb]{2,200})\u00bb"
+    r"[\"\u201c\u201e\u201d]([^\"\u201c\u201d\u201e]{2,200})[\"\u201c\u201d]"
+    r"|\u00ab([^\u00ab\u00bb]{2,200})\u00bb"
 )
 _NAME = re.compile(r"[^\s\"'<>|?*\u00ab\u00bb\u201c-\u201f]+")
 """What can be the name of a file, with the stops around it."""

@@ -74,7 +74,7 @@ class SharedLexicalWriter(LexicalWriter):
         with self._room:
             self._room.wait_for(lambda: self._waiting < GATHERED)
 
-    def gather(self, claim: Claim | None, chunks: int) -> None:  # noqa: ARG002  # claims are counted
+    def gather(self, claim: Claim | None, chunks: int) -> None:  # noqa: ARG002
         """Let the thread bring the claimed changes; do not wait for it."""
         if claim is None:
             return

@@ -25,7 +25,8 @@ _UNIT = re.compile(r"[^\W\d_]+|[%$\u20ac\u00a3\u00a5\u00b0]")
 _POINT = re.compile(r"(?<![\d.,])\d+\.(?:\d{1,2}|\d{4,})(?![\d.,])|\d,\d{3}\.\d")
 """A number with decimals behind a point."""
 _COMMA = re.compile(
-    r"(?<![\d.,])\d{1,3}(?:\.\d{3})*,(?:\d{1,2}|\d{4,})(?![\d.,])|(?<![\d.,])\d{1,3}(?:\.\d{3}){2,}(?![\d.,])"
+    r"(?<![\d.,])\d{1,3}(?:\.\d{3})*,(?:\d{1,2}|\d{4,})(?![\d.,])"
+    r"|(?<![\d.,])\d{1,3}(?:\.\d{3}){2,}(?![\d.,])"
 )
 """A number with decimals behind a comma, or several points of thousands."""
 _EITHER = re.compile(r"(?<![\d.,])\d{1,3}\.\d{3}(?![\d.,])")

@@ -15,7 +15,8 @@ from app.ingest.parsers.sniffing import decode
 _FOLD = re.compile(r"\n[ \t]")
 _SOFT_BREAK = re.compile(r"(?i)(;ENCODING=QUOTED-PRINTABLE[^\n]*)=\n")
 _LINE = re.compile(
-    r"(?:[\w-]{1,60}\.)?(?P<name>[A-Za-z][\w-]{0,60})(?P<about>(?:;(?:\"[^\"]*\"|[^\";:])*)*):(?P<value>.*)"
+    r"(?:[\w-]{1,60}\.)?(?P<name>[A-Za-z][\w-]{0,60})"
+    r"(?P<about>(?:;(?:\"[^\"]*\"|[^\";:])*)*):(?P<value>.*)"
 )
 _KIND = re.compile(r"(?i)(?:\A|;)TYPE=\"?([\w,-]+)|;(HOME|WORK|CELL|FAX|PREF)(?=;|\Z)")
 _ZONE = re.compile(r"(?i);TZID=\"?([^\";:]+)")
