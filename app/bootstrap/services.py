@@ -71,8 +71,10 @@ from app.jobs.maintenance import (
 )
 from app.jobs.reembed import REEMBED, CalibrateJob, ReembedJob
 from app.jobs.runner import JobRunner, per_library
+from app.jobs.zotero import ZOTERO, ZoteroJob
 from app.models.arxiv import ArxivClient
 from app.models.webpage import WebClient
+from app.models.zotero import ZoteroClient
 from app.retrieval.scoring import Calibrations
 from app.settings import Settings
 from app.storage.files.lock import DirectoryLock
@@ -255,6 +257,14 @@ class Services:
         jobs.register(SAMPLES, SamplesJob(parts, bundled()), exclusive=per_library)
         jobs.register(ARXIV, FetchJob(parts, arxiv.fetch), lane="network")
         jobs.register(FETCH, FetchJob(parts, self.pages.fetch), lane="network")
+        zotero = ZoteroJob(
+            parts,
+            store.claims,
+            store.labels,
+            lambda: ZoteroClient(self.settings.zotero_url),
+            self.settings.data_dir,
+        )
+        jobs.register(ZOTERO, zotero, lane="network", exclusive=per_library)
 
     def start(self, stack: ExitStack) -> None:
         """Start the jobs and what runs by itself; `stack` ends them in reverse."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 import html
 import json
 import re
+import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -85,6 +86,11 @@ class ZoteroClient:
             connections=1,
             headers={"Zotero-API-Version": "3"},
         )
+
+    @property
+    def folder(self) -> str:
+        """The name under which a library follows it, by machine."""
+        return f"{socket.gethostname()}:Zotero"
 
     def close(self) -> None:
         self._http.close()

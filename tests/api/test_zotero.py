@@ -252,3 +252,86 @@ def test_a_folder_named_zotero_is_a_folder_with_its_path(
     monkeypatch.chdir(tmp_path)
     unclear = CliRunner().invoke(app, ["sync", "zotero"])
     assert "give the whole path of the folder" in str(unclear.exception)
+
+
+def follow(opened: Site, *, allow_empty: bool = False) -> dict[str, Any]:
+    """Sync as the page does; return the job as it ended."""
+    body = {"library": "papers", "allow_empty": allow_empty}
+    reply = opened.client.post("/api/v1/sync/zotero", json=body)
+    assert reply.status_code == 202, reply.text
+    opened.services.jobs.wait(reply.json()["id"], 60)
+    ended: dict[str, Any] = opened.client.get(f"/api/v1/jobs/{reply.json()['id']}").json()
+    return ended
+
+
+def counts(job: dict[str, Any]) -> dict[str, int]:
+    assert job["state"] == "done", job
+    return {name: n for name, n in job["result"].items() if isinstance(n, int) and n}
+
+
+def test_the_server_follows_zotero_as_a_job(
+    tmp_path: Path, double: ZoteroDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with site(tmp_path / "server", zotero_url=double.url, max_file_size_mb=1) as served:
+        item, file = paper(double)
+        double.annotate(file, 2, "Grains of silt settle at 0.2 millimetres", "Too slow?")
+        paper(double, 1)
+        _, third = paper(double, 2)
+        big = double.attach("", "film.txt", b"x" * (2**20 + 1))
+        assert served.upload(("mine.txt", b"An upload that Zotero knows nothing of."))[0] == 201
+        first = follow(served)
+        assert counts(first) == {"added": 4, "failures": 1}
+        (failed,) = first["result"]["failed"]
+        assert failed["file"] == f"zotero/library/items/{big}/file"
+        assert "MAX_FILE_SIZE_MB" in failed["reason"]
+        held = documents(served)
+        known = held[f"zotero/library/items/{file}/file"]
+        assert (known["title"], known["tags"]) == ("Rivers that carry silt 0", ["river"])
+        assert known["metadata"]["zotero"] == f"zotero://open-pdf/library/items/{file}"
+        assert known["embedded"] == known["chunks"] > 0
+
+        before = rows(served)
+        double.trash(big)
+        assert counts(follow(served)) == {"unchanged": 4}
+        assert rows(served) == before, "the second run writes nothing"
+
+        double.change(item, title="Rivers that carry much silt")
+        double.trash(third)
+        assert counts(follow(served)) == {"added": 1, "replaced": 2, "removed": 1, "unchanged": 1}
+        held = documents(served)
+        assert held[f"zotero/library/items/{file}/file"]["title"] == "Rivers that carry much silt"
+
+        # the commands and the page are one folder
+        with (
+            listening(served.app, lifespan="off") as url,
+            DirectoryLock([served.settings.data_dir], url),
+        ):
+            monkeypatch.setenv("DATA_DIR", str(served.settings.data_dir))
+            monkeypatch.setenv("ZOTERO_URL", double.url)
+            assert sync()[1]["unchanged"] == 4
+
+        for key in list(double.entries["library"]):
+            double.trash(key)
+        assert counts(follow(served)) == {"kept": 4}
+        assert counts(follow(served, allow_empty=True)) == {"removed": 4}
+        assert list(documents(served)) == ["mine.txt"]
+
+
+def test_a_job_says_what_to_do_where_zotero_does_not_answer(
+    tmp_path: Path, double: ZoteroDouble
+) -> None:
+    with site(tmp_path / "server", zotero_url=double.url) as served:
+        paper(double)
+        assert counts(follow(served)) == {"added": 1}
+        double.is_on = False
+        off = follow(served)
+        assert off["state"] == "failed"
+        assert "Allow other applications" in off["errors"][0]
+        assert len(documents(served)) == 1
+    for url, told in (
+        ("http://127.0.0.1:9", "start Zotero 7 or newer"),
+        ("http://192.168.1.9:23119", "the local API is on this machine"),
+    ):
+        with site(tmp_path / told, zotero_url=url) as served:
+            failed = follow(served)
+            assert (failed["state"], told in failed["errors"][0]) == ("failed", True)

@@ -11,20 +11,22 @@ docs/decisions/0011-sync-manifest.md.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Protocol
 
 from pathspec import GitIgnoreSpec
 
-from app.core.errors import InvalidInput, NotFound
+from app.core.errors import InvalidInput, NotFound, UnsupportedType
 from app.core.ids import bundle, content_sha256, document_id
 from app.core.labels import Labels, labels_from, with_file_date
-from app.core.types import SAMPLE_PREFIX, Library, RawDocument
+from app.core.types import SAMPLE_PREFIX, IngestOutcome, Library, RawDocument
 from app.ingest.names import display_name, source_key
 from app.ingest.sources.bibtex import labels_of_files
 from app.ingest.sources.obsidian import NOTE, Vault, vault_at
@@ -260,6 +262,11 @@ class Manifest:
             ) from exc
 
 
+def manifest_path(data_dir: Path, name: str) -> Path:
+    """Return where the manifest of a folder of this name is."""
+    return data_dir / "synced" / f"{hashlib.sha256(name.encode()).hexdigest()[:32]}.json"
+
+
 def _read_manifest(path: Path) -> dict[str, dict[str, ManifestEntry]]:
     try:
         value = json.loads(_own_text(path))
@@ -451,6 +458,115 @@ def _relative(root: Path, path: Path | str) -> str:
 def _within(key: str, failed: Iterable[tuple[str, str]]) -> bool:
     """Return whether a key lies at or under an unreadable path, and may still exist."""
     return any(path in (".", key) or key.startswith(f"{path}/") for path, _ in failed)
+
+
+# Carry a plan out, over HTTP or in the server.
+
+
+@dataclass(frozen=True, slots=True)
+class SyncOutcome:
+    """The outcome of one sync, by source key."""
+
+    library: str
+    added: tuple[str, ...]
+    replaced: tuple[str, ...]
+    removed: tuple[str, ...]
+    unchanged: int
+    failed: tuple[tuple[str, str], ...]
+    """Source key or path, and the reason."""
+    skipped: tuple[tuple[str, str], ...] = ()
+    """The same of files that hold no document: empty, of a program, unfinished, of no known
+    format."""
+    kept: tuple[str, ...] = ()
+    """Gone from there, and kept: so many at once are removed with `allow_empty` alone."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """File names by source key, of what was sent and whose key does not tell it."""
+
+
+Look = Callable[[Mapping[str, ManifestEntry]], Holdings]
+"""Says what is held now; files of the size and time that the manifest knows are not read again."""
+
+
+class Mirrored(Protocol):
+    """A library that is to equal what a folder holds, and what came from that folder."""
+
+    def live(self) -> Mapping[str, str]:
+        """Return the SHA-256 of every live document's bytes by doc_id."""
+
+    def claimed(self) -> Collection[str]:
+        """Return the source keys of documents that came from the folder."""
+
+    def send(self, files: Sequence[FolderFile]) -> Sequence[IngestOutcome]:
+        """Add or replace documents; return outcomes in order, one that is refused among them."""
+
+    def remove(self, source_keys: Sequence[str]) -> Sequence[str]:
+        """Remove documents that came from the folder; return the keys of those removed."""
+
+    def report(self, failed: Sequence[tuple[str, str]]) -> None:
+        """Remember that the folder was looked at now, and what of it failed."""
+
+
+def mirror(
+    there: Mirrored,
+    look: Look,
+    library: Library,
+    manifest: Manifest,
+    *,
+    again: bool = False,
+    allow_empty: bool = False,
+) -> SyncOutcome:
+    """Make a library equal what is held.
+
+    `again` sends unchanged files too: the server parses again what an older release has parsed.
+    `allow_empty` is as in `plan_sync`.
+
+    Raises:
+        InvalidInput: The folder is none, or the manifest cannot be written.
+        ProviderError: What is looked at, or the server, went away; the next sync goes on from
+            there.
+    """
+    live, claimed = there.live(), there.claimed()
+    held = look(manifest.entries)
+    plan = plan_sync(held, library, manifest, live, claimed, allow_empty=allow_empty)
+    repeated = plan.unchanged if again else ()
+    files = (*plan.add, *plan.replace, *repeated)
+    outcomes = dict(zip((file.source_key for file in files), there.send(files), strict=True))
+    refused = {
+        key: one.reason or "refused" for key, one in outcomes.items() if one.status == "failed"
+    }
+    foreign = {key for key in refused if outcomes[key].code == UnsupportedType.code}
+    reread = tuple(file for file in repeated if outcomes[file.source_key].status != "unchanged")
+    removed = there.remove(plan.remove)
+    manifest.record(
+        (
+            file
+            for file in (*plan.add, *plan.replace, *plan.unchanged)
+            if file.source_key not in refused
+        ),
+        (*plan.remove, *refused),
+    )
+    manifest.save()
+
+    def sent(files: tuple[FolderFile, ...]) -> tuple[str, ...]:
+        return tuple(file.source_key for file in files if file.source_key not in refused)
+
+    outcome = SyncOutcome(
+        library.value,
+        sent(plan.add),
+        sent((*plan.replace, *reread)),
+        tuple(removed),
+        len(plan.unchanged) - len(reread),
+        (*plan.failed, *((key, why) for key, why in refused.items() if key not in foreign)),
+        (*plan.skipped, *((key, refused[key]) for key in refused if key in foreign)),
+        plan.kept,
+        {
+            file.source_key: file.path.name
+            for file in files
+            if not file.source_key.endswith(file.path.name)
+        },
+    )
+    there.report(outcome.failed)
+    return outcome
 
 
 # The bundled sample documents, as raw documents with fixed ids.
