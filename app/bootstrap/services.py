@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
+from functools import partial
 
 from app.answer.checking import CheckService
 from app.answer.completion import Completions
@@ -74,7 +75,7 @@ from app.jobs.runner import JobRunner, per_library
 from app.jobs.zotero import ZOTERO, ZoteroJob
 from app.models.arxiv import ArxivClient
 from app.models.webpage import WebClient
-from app.models.zotero import ZoteroClient
+from app.models.zotero import open_zotero
 from app.retrieval.scoring import Calibrations
 from app.settings import Settings
 from app.storage.files.lock import DirectoryLock
@@ -261,7 +262,7 @@ class Services:
             parts,
             store.claims,
             store.labels,
-            lambda: ZoteroClient(self.settings.zotero_url),
+            partial(open_zotero, self.settings.zotero()),
             self.settings.data_dir,
         )
         jobs.register(ZOTERO, zotero, lane="network", exclusive=per_library)

@@ -8,7 +8,6 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, get_args
@@ -55,7 +54,7 @@ from app.ingest.sources.folders import (
 )
 from app.ingest.sources.obsidian import CONFIGURATION, vault_at
 from app.jobs.zotero import held_by_zotero
-from app.models.zotero import ZoteroClient
+from app.models.zotero import open_zotero
 from app.settings import Settings
 
 NamesArgument = Annotated[
@@ -506,7 +505,10 @@ def sync(
         with connect(settings) as client:
             manifest = Manifest(manifest_path(settings.data_dir, name), target, folder)
             there = _OverHttp(client, target.value, name, watching)
-            look = partial(held_by_folder, folder)
+
+            def look(known: Mapping[str, ManifestEntry], _: str) -> Holdings:
+                return held_by_folder(folder, known)
+
             return mirror(there, look, target, manifest, again=again, allow_empty=allow_empty)
 
     def still(watching: bool = True) -> None:
@@ -530,18 +532,18 @@ def _sync_zotero(
     settings: Settings, library: Library, *, again: bool, allow_empty: bool
 ) -> SyncOutcome:
     with (
-        closing(ZoteroClient(settings.zotero_url)) as zotero,
-        connect(settings) as client,
         TemporaryDirectory(prefix="documind-") as into,
+        closing(open_zotero(settings.zotero(), Path(into))) as zotero,
+        connect(settings) as client,
     ):
 
-        def look(known: Mapping[str, ManifestEntry]) -> Holdings:
+        def look(known: Mapping[str, ManifestEntry], version: str) -> Holdings:
             with job_progress("reading Zotero") as changed:
 
                 def told(done: int, total: int, what: str) -> None:
                     changed({"done": done, "total": total, "unit": what})
 
-                return held_by_zotero(zotero, Path(into), known, told)
+                return held_by_zotero(zotero, Path(into), known, version, told)
 
         manifest = Manifest(manifest_path(settings.data_dir, zotero.folder), library)
         there = _OverHttp(client, library.value, zotero.folder, watching=False)

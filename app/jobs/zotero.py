@@ -9,9 +9,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from app.core.cancel import CancelToken
 from app.core.errors import InputError, TooLarge, Unreadable
 from app.core.labels import labels_from
-from app.core.types import IngestOutcome, Job, Library, RawDocument, json_values
+from app.core.types import IngestOutcome, Job, Labels, Library, RawDocument, json_values
 from app.ingest.pipeline import failed_outcome
 from app.ingest.sources.folders import (
     FolderFile,
@@ -25,7 +26,7 @@ from app.ingest.sources.folders import (
 )
 from app.jobs.ingest import Collecting, Embedding, remove_claimed
 from app.jobs.runner import JobContext, JobRunner
-from app.models.zotero import Progress, ZoteroClient
+from app.models.zotero import Progress, Zotero
 from app.storage.catalog.folders import FailedFile, SyncClaims
 
 if TYPE_CHECKING:
@@ -39,14 +40,33 @@ _MOST_TOLD = 100
 
 
 def held_by_zotero(
-    zotero: ZoteroClient,
+    zotero: Zotero,
     into: Path,
     known: Mapping[str, ManifestEntry],
+    version: str,
     progress: Progress = lambda *_: None,
 ) -> Holdings:
-    """Return what Zotero holds, read now; what it has no file for is written below `into`."""
-    read = zotero.read(progress)
-    return held_in(read.documents, read.failed, read.waiting, known, into)
+    """Return what Zotero holds, read now; what it has no file of here is written below `into`."""
+
+    def is_known(key: str, labels: Labels, md5: str) -> bool:
+        entry = known.get(key)
+        return entry is not None and (entry.md5, entry.labels) == (md5, labels.as_json())
+
+    read = zotero.read(progress, is_known=is_known, since=version)
+    if read.is_unchanged:
+        return Holdings({key: _as_before(key, known[key]) for key in known}, version=version)
+    held = held_in(read.documents, read.failed, read.waiting, known, into)
+    found = {
+        key: replace(file, entry=replace(file.entry, md5=read.md5s.get(key, "")))
+        for key, file in held.found.items()
+    }
+    found |= {key: _as_before(key, known[key]) for key in read.known}
+    return replace(held, found=found, version=read.version)
+
+
+def _as_before(key: str, entry: ManifestEntry) -> FolderFile:
+    """Return a file that is not here, whose document is as it was."""
+    return FolderFile(key, Path(), entry)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +99,7 @@ class ZoteroJob:
     parts: Collecting
     claims: SyncClaims
     labels: LabelStore
-    open: Callable[[], ZoteroClient]
+    open: Callable[[Path, CancelToken], Zotero]
     data_dir: Path
     """Where manifests are."""
 
@@ -91,10 +111,13 @@ class ZoteroJob:
             Cancelled: Paused, cancelled or shutting down; what was written stays.
         """
         library = Library(str(context.payload["library"]))
-        with closing(self.open()) as zotero, TemporaryDirectory(prefix="documind-") as into:
+        with (
+            TemporaryDirectory(prefix="documind-") as into,
+            closing(self.open(Path(into), context.cancel)) as zotero,
+        ):
 
-            def look(known: Mapping[str, ManifestEntry]) -> Holdings:
-                return held_by_zotero(zotero, Path(into), known, context.step)
+            def look(known: Mapping[str, ManifestEntry], version: str) -> Holdings:
+                return held_by_zotero(zotero, Path(into), known, version, context.step)
 
             there = _InServer(self, context, library, zotero.folder)
             manifest = Manifest(manifest_path(self.data_dir, zotero.folder), library)

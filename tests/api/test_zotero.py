@@ -15,7 +15,8 @@ from app.cli.main import app
 from app.storage.files.lock import DirectoryLock
 from tests.api.conftest import Site, listening, site
 from tests.fakes.files import make_pdf
-from tests.fakes.zotero_double import ZoteroDouble
+from tests.fakes.http_double import Canned
+from tests.fakes.zotero_double import WEB_KEY, ZoteroDouble, ZoteroWebDouble
 
 SILT = (
     ("Contents", "Silt is carried by rivers, and settles where the water is slow."),
@@ -335,3 +336,68 @@ def test_a_job_says_what_to_do_where_zotero_does_not_answer(
         with site(tmp_path / told, zotero_url=url) as served:
             failed = follow(served)
             assert (failed["state"], told in failed["errors"][0]) == ("failed", True)
+
+
+def test_a_library_of_zotero_org_is_followed_by_its_key(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG")
+    with (
+        ZoteroWebDouble(tmp_path / "web") as web,
+        site(
+            tmp_path / "server",
+            zotero_url=web.url,
+            zotero_library="users/475425",
+            zotero_api_key=WEB_KEY,
+        ) as served,
+    ):
+        item, file = paper(web)
+        _, other = paper(web, 1)
+        web.annotate(file, 2, "Grains of silt settle at 0.2 millimetres")
+        assert counts(follow(served)) == {"added": 3}
+        held = documents(served)
+        known = held[f"zotero/library/items/{file}/file"]
+        assert (known["filename"], known["tags"]) == ("Baker 0.pdf", ["river"])
+        assert known["metadata"]["zotero"] == f"zotero://open-pdf/library/items/{file}"
+        assert web.fetched == [file, other]
+
+        before = rows(served)
+        web.asked.clear()
+        assert counts(follow(served)) == {"unchanged": 3}
+        assert len(web.asked) == 1, "the library says that it is as it was"
+        assert rows(served) == before
+
+        # a new note is read, and no file is fetched for it
+        web.add(itemType="note", parentItem=item, note="<p>Ask Cole.</p>")
+        assert counts(follow(served)) == {"added": 1, "unchanged": 3}
+        assert web.fetched == [file, other]
+
+        # half a file leaves what was there, and the next sync fetches it again
+        web.replace_file(other, make_pdf((*SILT, ("More", "Clay settles last."))))
+        web.half = {other}
+        half = follow(served)
+        assert counts(half) == {"unchanged": 3, "failures": 1}
+        assert "broke off" in half["result"]["failed"][0]["reason"]
+        web.half = set()
+        assert counts(follow(served)) == {"replaced": 1, "unchanged": 3}
+        assert documents(served)[f"zotero/library/items/{other}/file"]["revision"] == 2
+
+        # a document that was deleted here comes back, though its library has not changed
+        gone = served.client.delete(f"/api/v1/papers/{known['doc_id']}?library=papers")
+        assert gone.status_code == 200
+        assert counts(follow(served)) == {"added": 1, "unchanged": 3}
+
+        web.change(item, title="Rivers that carry much silt")
+        web.trash(other)
+        ended = follow(served)
+        assert counts(ended) == {"added": 1, "replaced": 3, "removed": 1}
+        title = documents(served)[f"zotero/library/items/{file}/file"]["title"]
+        assert title == "Rivers that carry much silt"
+
+        web.queue(Canned(b"Invalid key", 403, "text/plain"))
+        refused = follow(served)
+        assert refused["state"] == "failed"
+        assert "set ZOTERO_API_KEY" in refused["errors"][0]
+        shown = str(served.client.get("/api/v1/diagnostics").json()) + caplog.text + str(refused)
+        assert WEB_KEY not in shown
+        assert WEB_KEY not in repr(served.settings)

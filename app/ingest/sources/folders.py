@@ -169,6 +169,8 @@ class ManifestEntry:
     mtime_ns: int
     labels: str = ""
     """What was said of its tags, metadata and facts, as JSON."""
+    md5: str = ""
+    """What its source says of bytes that it keeps elsewhere; empty: it keeps them here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,14 +223,22 @@ class Manifest:
         self._path = path
         self._library = library
         known = path if root is None or path.exists() else root / OLD_MANIFEST_FILE
-        self._libraries = _read_manifest(known)
+        self._libraries, self._versions = _read_manifest(known)
 
     @property
     def entries(self) -> Mapping[str, ManifestEntry]:
         return self._libraries.get(self._library.value, {})
 
-    def record(self, indexed: Iterable[FolderFile], removed: Iterable[str]) -> None:
+    @property
+    def version(self) -> str:
+        """What the source calls the state that the entries are of; empty: it says nothing."""
+        return self._versions.get(self._library.value, "")
+
+    def record(
+        self, indexed: Iterable[FolderFile], removed: Iterable[str], version: str = ""
+    ) -> None:
         """Remember what was indexed and forget what was removed; call `save` afterwards."""
+        self._versions[self._library.value] = version
         entries = dict(self.entries)
         entries.update({file.source_key: file.entry for file in indexed})
         for key in removed:
@@ -246,7 +256,7 @@ class Manifest:
             name: {key: asdict(entry) for key, entry in sorted(entries.items())}
             for name, entries in self._libraries.items()
         }
-        written = {"version": _VERSION, "libraries": values}
+        written = {"version": _VERSION, "libraries": values, "versions": self._versions}
         fresh = self._path.with_suffix(".new")
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -267,22 +277,29 @@ def manifest_path(data_dir: Path, name: str) -> Path:
     return data_dir / "synced" / f"{hashlib.sha256(name.encode()).hexdigest()[:32]}.json"
 
 
-def _read_manifest(path: Path) -> dict[str, dict[str, ManifestEntry]]:
+def _read_manifest(path: Path) -> tuple[dict[str, dict[str, ManifestEntry]], dict[str, str]]:
+    """Return entries, and versions of sources, by library."""
     try:
         value = json.loads(_own_text(path))
         if value["version"] != _VERSION:
-            return {}
-        return {
+            return {}, {}
+        libraries = {
             str(name): {
                 str(key): ManifestEntry(
-                    str(e["sha256"]), int(e["size"]), int(e["mtime_ns"]), str(e.get("labels", ""))
+                    str(e["sha256"]),
+                    int(e["size"]),
+                    int(e["mtime_ns"]),
+                    str(e.get("labels", "")),
+                    str(e.get("md5", "")),
                 )
                 for key, e in entries.items()
             }
             for name, entries in value["libraries"].items()
         }
+        versions = value.get("versions", {})
+        return libraries, {str(name): str(version) for name, version in versions.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return {}
+        return {}, {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,6 +313,8 @@ class Holdings:
     skipped: tuple[tuple[str, str], ...] = ()
     waiting: frozenset[str] = frozenset()
     """Source keys of documents whose files are on their way."""
+    version: str = ""
+    """What the source calls this state; empty: it says nothing."""
 
 
 def held_by_folder(root: Path, known: Mapping[str, ManifestEntry]) -> Holdings:
@@ -371,27 +390,34 @@ def held_in(
     """Return what a source other than a folder holds.
 
     Args:
-        documents: A content that is in memory is written to a file below `into`.
+        documents: A content that is in memory is written to a file below `into`; one that was
+            fetched into it gets its name.
         failed: Source keys and reasons.
         waiting: The same of documents whose files are on their way.
         known: As for `held_by_folder`.
-        into: An empty folder, which has to outlast the sync.
+        into: A folder that has to outlast the sync.
     """
     found: dict[str, FolderFile] = {}
     failures = list(failed)
     for at, document in enumerate(documents):
         key, path = document.source_key, document.content
         try:
-            if isinstance(path, bytes):
+            if isinstance(path, bytes) or path.parent == into:
                 written = into / str(at) / display_name(document.filename)
                 written.parent.mkdir()
-                written.write_bytes(path)
-                path = written
+                path = _written(path, written)
             found[key] = _file(key, path, document.labels.as_json(), known)
         except OSError as exc:
             failures.append((key, exc.strerror or "unreadable"))
     waits = tuple(waiting)
     return Holdings(found, tuple(failures), waits, frozenset(key for key, _ in waits))
+
+
+def _written(content: bytes | Path, to: Path) -> Path:
+    if isinstance(content, Path):
+        return content.rename(to)
+    to.write_bytes(content)
+    return to
 
 
 def plan_sync(
@@ -483,8 +509,13 @@ class SyncOutcome:
     """File names by source key, of what was sent and whose key does not tell it."""
 
 
-Look = Callable[[Mapping[str, ManifestEntry]], Holdings]
-"""Says what is held now; files of the size and time that the manifest knows are not read again."""
+Look = Callable[[Mapping[str, ManifestEntry], str], Holdings]
+"""Says what is held now.
+
+Files of the size and time that an entry knows are not read again, nor is what a source keeps
+elsewhere fetched again. The text is the version that the entries are of, all of which are as they
+were, or empty.
+"""
 
 
 class Mirrored(Protocol):
@@ -526,7 +557,13 @@ def mirror(
             there.
     """
     live, claimed = there.live(), there.claimed()
-    held = look(manifest.entries)
+    known = {
+        key: entry
+        for key, entry in manifest.entries.items()
+        if live.get(document_id(library, key)) == entry.sha256 and not again
+    }
+    as_before = len(known) == len(manifest.entries) and known.keys() >= set(claimed)
+    held = look(known, manifest.version if as_before else "")
     plan = plan_sync(held, library, manifest, live, claimed, allow_empty=allow_empty)
     repeated = plan.unchanged if again else ()
     files = (*plan.add, *plan.replace, *repeated)
@@ -544,6 +581,7 @@ def mirror(
             if file.source_key not in refused
         ),
         (*plan.remove, *refused),
+        "" if refused or held.failed or held.waiting or plan.kept else held.version,
     )
     manifest.save()
 

@@ -92,5 +92,5 @@ function Ended({ job, onRemove }: { job: JobRecord; onRemove: () => void }) {
 function whyNot({ result }: JobRecord): string {
   const error = result?.["error"] as { code: string; detail: string } | undefined;
   if (error === undefined) return t("That did not work.");
-  return error.code === "provider_unreachable" && locale() !== "en" ? t("Zotero does not answer. Start it on the machine of the server.") : sentence(error.detail);
+  return error.code === "provider_unreachable" && locale() !== "en" ? t("Zotero does not answer. Start it on the machine of the server, or try again later.") : sentence(error.detail);
 }
