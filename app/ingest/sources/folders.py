@@ -30,6 +30,7 @@ from app.core.types import SAMPLE_PREFIX, IngestOutcome, Library, RawDocument
 from app.ingest.names import display_name, source_key
 from app.ingest.sources.bibtex import labels_of_files
 from app.ingest.sources.obsidian import NOTE, Vault, vault_at
+from app.ingest.sources.zotero_rdf import labels_in_rdf
 
 # Find the files of a folder that a library follows.
 
@@ -341,12 +342,7 @@ def held_by_folder(root: Path, known: Mapping[str, ManifestEntry]) -> Holdings:
             waiting.add(source_key(_relative(root, final)))
 
     paths = list(visible_files(root, lambda error: fail(error.filename, error), skip))
-    told = {
-        key: labels
-        for path in paths
-        if path.suffix.lower() == ".bib"
-        for key, labels in _labels_in_bibtex(path)
-    }
+    told = _labels_in_exports(paths, fail)
     if (vault := vault_at(root)) is not None:
         left_out = {path: why for path in paths if (why := vault.leaves_out(_relative(root, path)))}
         for path, why in left_out.items():
@@ -365,11 +361,26 @@ def held_by_folder(root: Path, known: Mapping[str, ManifestEntry]) -> Holdings:
     return Holdings(found, tuple(failed), tuple(skipped), frozenset(waiting))
 
 
-def _labels_in_bibtex(path: Path) -> Iterator[tuple[Path, Labels]]:
-    """Yield the files that a BibTeX file names, and what it says of them, if it can be read."""
-    with suppress(OSError, ValueError):
-        for named, labels in labels_of_files(_own_text(path)).items():
-            yield Path(os.path.normpath(path.parent / named)), labels
+def _labels_in_exports(
+    paths: Iterable[Path], fail: Callable[[Path, InvalidInput | OSError], None]
+) -> dict[Path, Labels]:
+    """Return what BibTeX and RDF files say, by the files that they name; RDF has to be some."""
+    told: dict[Path, Labels] = {}
+    for path in paths:
+        named: Mapping[str, Labels] = {}
+        if path.suffix.lower() == ".bib":
+            with suppress(OSError, ValueError):
+                named = labels_of_files(_own_text(path))
+        elif path.suffix.lower() == ".rdf":
+            try:
+                named = labels_in_rdf(_own_text(path))
+            except (InvalidInput, OSError) as exc:
+                fail(path, exc)
+            except UnicodeDecodeError:
+                fail(path, InvalidInput("it is no UTF-8; in Zotero export again, in that"))
+        for one, labels in named.items():
+            told[Path(os.path.normpath(path.parent / one))] = labels
+    return told
 
 
 def _labels_in_vault(vault: Vault, paths: Iterable[Path]) -> Iterator[tuple[Path, Labels]]:
