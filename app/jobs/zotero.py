@@ -160,9 +160,9 @@ class _InServer:
         for at in range(0, len(files), _AT_ONCE):
             self.context.step(at, len(files), "files")
             outcomes += self._ingested(files[at : at + _AT_ONCE])
-        changed = [one.doc_id for one in outcomes if one.status in ("indexed", "replaced")]
-        with Embedding(self.job.parts, self.context, self.library) as embedding:
-            embedding.run([doc_id for doc_id in changed if doc_id is not None])
+        changed = [one.doc_id for one in outcomes if one.doc_id and one.status != "unchanged"]
+        if changed:
+            Embedding(self.job.parts, self.context, self.library).run(changed)
         self.context.progress(len(files), len(files), "files")
         return outcomes
 

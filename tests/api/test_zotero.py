@@ -401,3 +401,36 @@ def test_a_library_of_zotero_org_is_followed_by_its_key(
         shown = str(served.client.get("/api/v1/diagnostics").json()) + caplog.text + str(refused)
         assert WEB_KEY not in shown
         assert WEB_KEY not in repr(served.settings)
+
+
+def test_the_command_follows_zotero_org_too(
+    served: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ZoteroWebDouble(tmp_path / "web") as web:
+        monkeypatch.setenv("ZOTERO_URL", web.url)
+        monkeypatch.setenv("ZOTERO_LIBRARY", "users/475425")
+        monkeypatch.setenv("ZOTERO_API_KEY", WEB_KEY)
+        _, file = paper(web)
+        assert sync()[1]["added"] == [f"zotero/library/items/{file}/file"]
+        web.asked.clear()
+        code, second = sync()
+        assert (code, second["unchanged"], len(web.asked)) == (0, 1, 1)
+        assert sync("--again")[1]["unchanged"] == 1
+        assert web.fetched == [file, file], "again is all of it again"
+        (folder,) = served.client.get("/api/v1/sync/folders").json()["folders"]
+        assert folder["folder"] == "zotero.org:users/475425"
+
+
+def test_a_sync_that_is_cancelled_while_it_reads_changes_nothing(
+    tmp_path: Path, double: ZoteroDouble
+) -> None:
+    with site(tmp_path / "server", zotero_url=double.url) as served:
+        paper(double)
+        double.may_answer.clear()
+        job = served.client.post("/api/v1/sync/zotero", json={}).json()
+        joined = served.client.post("/api/v1/sync/zotero", json={}).json()
+        assert joined["id"] == job["id"], "asking again joins it"
+        assert served.client.delete(f"/api/v1/jobs/{job['id']}").status_code == 200
+        double.may_answer.set()
+        assert served.services.jobs.wait(job["id"], 60).state == "cancelled"
+        assert documents(served) == {}

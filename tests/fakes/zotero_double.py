@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import threading
 import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -34,6 +35,9 @@ class ZoteroDouble(HttpDouble):
         self.is_on = True
         self.silence_s = 0.0
         """Before each reply."""
+        self.may_answer = threading.Event()
+        """Cleared, requests wait for it."""
+        self.may_answer.set()
         self.entries: dict[str, dict[str, Entry]] = {"library": {}}
         self.collections: dict[str, dict[str, Entry]] = {"library": {}}
         self._made = 0
@@ -121,6 +125,7 @@ class ZoteroDouble(HttpDouble):
 
     def default(self, asked: Asked) -> Canned:
         time.sleep(self.silence_s)
+        self.may_answer.wait(30)
         if not self.is_on:
             return self._text("Local API is not enabled", 403)
         if asked.headers.get("Zotero-API-Version", "3") != "3":

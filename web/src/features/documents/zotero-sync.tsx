@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { call } from "@/api/http";
-import { finished, jobs } from "@/api/queries";
+import { finished, job, jobs } from "@/api/queries";
 import type { JobRecord } from "@/api/types";
 import { Banner } from "@/components/ui/banner";
 import { Button } from "@/components/ui/button";
@@ -25,18 +25,20 @@ interface Report {
 export function ZoteroSync() {
   const [open, setOpen] = useState(false);
   const client = useQueryClient();
-  const list = useQuery({ ...jobs, enabled: open });
-  const last = list.data?.jobs.find((job) => job.kind === "zotero");
+  const start = useMutation({
+    mutationFn: (allowEmpty: boolean) => call<JobRecord>("POST", "api/v1/sync/zotero", { library: "papers", allow_empty: allowEmpty }),
+  });
+  // A key of one library sees its own jobs, and no list of them.
+  const asked = start.data?.id;
+  const own = useQuery({ ...job(asked ?? ""), enabled: asked !== undefined });
+  const list = useQuery({ ...jobs, enabled: open && asked === undefined });
+  const last = own.data ?? list.data?.jobs.find((one) => one.kind === "zotero");
   const running = last !== undefined && !finished(last);
   const ended = last !== undefined && finished(last) ? last.id : null;
   useEffect(() => {
     if (ended === null) return;
     for (const key of ["documents", "libraries", "folders", "tags", "suggestions"]) void client.invalidateQueries({ queryKey: [key] });
   }, [ended, client]);
-  const start = useMutation({
-    mutationFn: (allowEmpty: boolean) => call<JobRecord>("POST", "api/v1/sync/zotero", { library: "papers", allow_empty: allowEmpty }),
-    onSettled: () => client.invalidateQueries({ queryKey: ["jobs"] }),
-  });
   const busy = running || start.isPending;
   return (
     <details className="text-xs text-muted" onToggle={(event) => setOpen(event.currentTarget.open)}>
