@@ -40,6 +40,7 @@ from app.models.options import (
     HostedOptions,
     ProviderName,
     ProviderOptions,
+    ZoteroOptions,
 )
 from app.retrieval.request import RetrievalOptions
 from app.storage.options import STORE_BYTES, IndexOptions
@@ -240,7 +241,17 @@ class Settings(BaseSettings):
     )
     arxiv_base_url: str = setting(_HOSTS.arxiv_base_url, "arXiv host for fetch-arxiv")
     zotero_url: str = setting(
-        "http://127.0.0.1:23119", "Zotero on this machine for documind sync zotero"
+        "",
+        "address of Zotero on this machine; empty: http://127.0.0.1:23119, or zotero.org for"
+        " ZOTERO_LIBRARY",
+    )
+    zotero_library: str = setting(
+        "",
+        "library of zotero.org that is followed in the place of the program: users/ID or groups/ID",
+        pattern=r"^((users|groups)/[0-9]{1,12})?$",
+    )
+    zotero_api_key: str = setting(
+        "", "key that zotero.org gave out for it, which may read", repr=False
     )
     samples: bool = setting(True, "index the sample documents once when both libraries are empty")
     seed_sample_docs: bool = setting(
@@ -590,6 +601,9 @@ class Settings(BaseSettings):
             arxiv_base_url=self.arxiv_base_url.rstrip("/"),
         )
 
+    def zotero(self) -> ZoteroOptions:
+        return self._options(ZoteroOptions, max_file_bytes=self.max_file_size_mb * 2**20)
+
     def answer(self) -> AnswerOptions:
         manner = self._options(MannerOptions, {"prompts": "model_prompts"})
         return self._options(AnswerOptions, manner=manner)
@@ -617,7 +631,7 @@ _PREFIXES = tuple(
     " KEYWORD_ FALLBACK_ FLARE_ MEMORY_ PROMPTS_ STORE_ ANSWER_ ARXIV_ SEED_SAMPLE SAMPLE"
     " TRUSTED_ CORS_ EMBEDDED_ PAPERS_EMBEDDED DOCUMIND_ DOCMIND_ MAX_DENSE MAX_FILE"
     " MAX_STREAMS MAX_MODEL CROSS_ENCODER RATE_LIMIT THREAD_POOL VECTOR_ PAPERS_VECTOR"
-    " SEARCH_ JOB_".split()
+    " SEARCH_ JOB_ ZOTERO_".split()
 )
 _ALIKE = 0.9
 """Similarity of a misspelt name with its setting (`difflib`, [0, 1]): one or two letters of ten."""

@@ -20,7 +20,15 @@ from urllib.parse import quote_plus
 from pydantic import BeforeValidator
 
 from app.answer.options import AnswerOptions
-from app.core.links import OBSIDIAN, ZOTERO, WebLink, obsidian_link, zotero_link
+from app.core.links import (
+    BLOCKS,
+    OBSIDIAN,
+    ZOTERO,
+    WebLink,
+    obsidian_block,
+    obsidian_link,
+    zotero_link,
+)
 from app.core.serialization import PUBLIC, from_json, json_values
 from app.core.types import (
     Answer,
@@ -89,7 +97,7 @@ class PassageRecord:
     zotero_url: str | None = None
     """Where Zotero opens the passage's page, of a document that came from there."""
     obsidian_url: str | None = None
-    """Where Obsidian opens the note, at the passage's heading, of a note of a vault."""
+    """Where Obsidian opens the note, at the passage's block or heading, of a note of a vault."""
     view_url: str
     """Where the page shows the passage highlighted, relative to the root of the server."""
     flags: tuple[str, ...] = ()
@@ -113,7 +121,11 @@ class PassageRecord:
             score=round(hit.score, 6),
             signals=Signals(*map(_rounded, _VALUES(hit.signals))),
             zotero_url=zotero_link(document.metadata.get(ZOTERO), chunk.page),
-            obsidian_url=obsidian_link(document.metadata.get(OBSIDIAN), heading),
+            obsidian_url=obsidian_link(
+                document.metadata.get(OBSIDIAN),
+                heading,
+                obsidian_block(document.metadata.get(BLOCKS), chunk.text),
+            ),
             view_url=view_url(hit),
             **more,
         )

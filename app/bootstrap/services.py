@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
+from functools import partial
 
 from app.answer.checking import CheckService
 from app.answer.completion import Completions
@@ -71,8 +72,10 @@ from app.jobs.maintenance import (
 )
 from app.jobs.reembed import REEMBED, CalibrateJob, ReembedJob
 from app.jobs.runner import JobRunner, per_library
+from app.jobs.zotero import ZOTERO, ZoteroJob
 from app.models.arxiv import ArxivClient
 from app.models.webpage import WebClient
+from app.models.zotero import open_zotero
 from app.retrieval.scoring import Calibrations
 from app.settings import Settings
 from app.storage.files.lock import DirectoryLock
@@ -255,6 +258,14 @@ class Services:
         jobs.register(SAMPLES, SamplesJob(parts, bundled()), exclusive=per_library)
         jobs.register(ARXIV, FetchJob(parts, arxiv.fetch), lane="network")
         jobs.register(FETCH, FetchJob(parts, self.pages.fetch), lane="network")
+        zotero = ZoteroJob(
+            parts,
+            store.claims,
+            store.labels,
+            partial(open_zotero, self.settings.zotero()),
+            self.settings.data_dir,
+        )
+        jobs.register(ZOTERO, zotero, lane="network", exclusive=per_library)
 
     def start(self, stack: ExitStack) -> None:
         """Start the jobs and what runs by itself; `stack` ends them in reverse."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import socket
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
-from dataclasses import asdict, dataclass, field
-from functools import partial
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, get_args
@@ -38,23 +36,25 @@ from app.cli.output import (
     tell,
 )
 from app.client import DocuMindClient, FileToSend, Json, Wait
-from app.core.errors import DocuMindError, InputError, InvalidInput, UnsupportedType
+from app.core.errors import DocuMindError, InputError, InvalidInput
 from app.core.labels import fold, with_file_date
-from app.core.types import Library, LibraryName
+from app.core.types import IngestOutcome, Library, LibraryName
 from app.ingest.parsers.formats import accepted
 from app.ingest.sources.folders import (
     FolderFile,
     Holdings,
     Manifest,
     ManifestEntry,
+    SyncOutcome,
     held_by_folder,
-    held_in,
     labels_beside,
-    plan_sync,
+    manifest_path,
+    mirror,
     visible_files,
 )
 from app.ingest.sources.obsidian import CONFIGURATION, vault_at
-from app.models.zotero import ZoteroClient
+from app.jobs.zotero import held_by_zotero
+from app.models.zotero import open_zotero
 from app.settings import Settings
 
 NamesArgument = Annotated[
@@ -432,40 +432,8 @@ STILL_MS = 300_000
 """A watch says this often that it goes on; the server takes it for ended after eleven minutes."""
 
 
-@dataclass(frozen=True, slots=True)
-class SyncOutcome:
-    """The outcome of one sync, by source key."""
-
-    library: str
-    added: tuple[str, ...]
-    replaced: tuple[str, ...]
-    removed: tuple[str, ...]
-    unchanged: int
-    failed: tuple[tuple[str, str], ...]
-    """Source key or path, and the reason."""
-    skipped: tuple[tuple[str, str], ...] = ()
-    """The same of files that hold no document: empty, of a program, unfinished, of no known
-    format."""
-    kept: tuple[str, ...] = ()
-    """Gone from there, and kept: so many at once are removed with --allow-empty alone."""
-    names: Mapping[str, str] = field(default_factory=dict)
-    """File names by source key, of what was sent and whose key does not tell it."""
-
-    @property
-    def exit_code(self) -> int:
-        """0 when nothing failed or was kept, 3 when some did, 1 when nothing else happened."""
-        if self.kept:
-            return SOME_FAILED
-        if not self.failed:
-            return 0
-        return SOME_FAILED if self.added or self.replaced or self.removed or self.unchanged else 1
-
-
 ZOTERO = Path("zotero")
 """Names the program to `sync`; a folder of this name is given by its whole path."""
-
-Look = Callable[[Mapping[str, ManifestEntry]], Holdings]
-"""Says what is held now; files of the size and time that the manifest knows are not read again."""
 
 
 def sync(
@@ -527,23 +495,21 @@ def sync(
             f"{str(folder)!r} has no folder {CONFIGURATION!r}, so it is no vault; give the folder"
             " that Obsidian opens as one, or leave --obsidian out"
         )
-    name = f"{socket.gethostname()}:Zotero" if is_program else folder_name(folder)
+    if is_program:
+        outcome = _sync_zotero(settings, target, again=again, allow_empty=allow_empty)
+        emit(asdict(outcome)) if as_json else show(outcome)
+        sys.exit(exit_code(outcome))
+    name = folder_name(folder)
 
     def once(again: bool = False) -> SyncOutcome:
-        with ExitStack() as until_sent:
-            look = (
-                _read_zotero(settings.zotero_url, until_sent)
-                if is_program
-                else partial(held_by_folder, folder)
-            )
-            client = until_sent.enter_context(connect(settings))
-            manifest = Manifest(
-                manifest_path(settings.data_dir, name), target, None if is_program else folder
-            )
-            return mirror(
-                client, name, look, target, manifest,
-                again=again, watching=watching, allow_empty=allow_empty,
-            )  # fmt: skip
+        with connect(settings) as client:
+            manifest = Manifest(manifest_path(settings.data_dir, name), target, folder)
+            there = _OverHttp(client, target.value, name, watching)
+
+            def look(known: Mapping[str, ManifestEntry], _: str) -> Holdings:
+                return held_by_folder(folder, known)
+
+            return mirror(there, look, target, manifest, again=again, allow_empty=allow_empty)
 
     def still(watching: bool = True) -> None:
         with connect(settings) as client:
@@ -552,7 +518,7 @@ def sync(
     outcome = once(again)
     if not watching:
         emit(asdict(outcome)) if as_json else show(outcome)
-        sys.exit(outcome.exit_code)
+        sys.exit(exit_code(outcome))
     told = (lambda done: emit_line(asdict(done))) if as_json else show
     told(outcome)
     err.print(f"watching {folder}; Ctrl-C ends it", markup=False)
@@ -562,89 +528,65 @@ def sync(
         still(watching=False)
 
 
-def _read_zotero(url: str, until_sent: ExitStack) -> Look:
-    """Return what Zotero holds, read now; its notes lie in files until the stack closes."""
-    with closing(ZoteroClient(url)) as zotero, job_progress("reading Zotero") as changed:
-        read = zotero.read(
-            lambda done, total, what: changed({"done": done, "total": total, "unit": what})
-        )
-    into = Path(until_sent.enter_context(TemporaryDirectory(prefix="documind-")))
-    return partial(held_in, read.documents, read.failed, read.waiting, into=into)
-
-
-def mirror(
-    client: DocuMindClient,
-    name: str,
-    look: Look,
-    library: Library,
-    manifest: Manifest,
-    *,
-    again: bool = False,
-    watching: bool = False,
-    allow_empty: bool = False,
+def _sync_zotero(
+    settings: Settings, library: Library, *, again: bool, allow_empty: bool
 ) -> SyncOutcome:
-    """Make a library equal what is held; the server remembers under `name` what came from it.
+    with (
+        TemporaryDirectory(prefix="documind-") as into,
+        closing(open_zotero(settings.zotero(), Path(into))) as zotero,
+        connect(settings) as client,
+    ):
 
-    `again` sends unchanged files too: the server parses again what an older release has parsed.
-    With `watching`, the server is told that changes are followed; `allow_empty` as in `plan_sync`.
+        def look(known: Mapping[str, ManifestEntry], version: str) -> Holdings:
+            with job_progress("reading Zotero") as changed:
 
-    Raises:
-        InvalidInput: The folder is none, or the manifest cannot be written.
-        ProviderError: The server went away; the next sync goes on from there.
-    """
-    live = {str(row["doc_id"]): str(row["sha256"]) for row in client.documents(library.value)}
-    claimed = client.synced(library.value, name)
-    held = look(manifest.entries)
-    plan = plan_sync(held, library, manifest, live, claimed, allow_empty=allow_empty)
-    repeated = plan.unchanged if again else ()
-    files = (*plan.add, *plan.replace, *repeated)
-    rows = send_files(
-        client,
-        [FileToSend(file.path, file.source_key, file.labels) for file in files],
-        library.value,
-        sync_folder=name,
-    )
-    outcomes = {file.source_key: row for file, row in zip(files, rows, strict=True)}
-    refused = {
-        key: str(row["reason"]) for key, row in outcomes.items() if row["status"] == "failed"
-    }
-    foreign = {key for key in refused if outcomes[key].get("code") == UnsupportedType.code}
-    reread = tuple(file for file in repeated if outcomes[file.source_key]["status"] != "unchanged")
-    removed = tuple(
-        key
-        for at in range(0, len(plan.remove), REMOVED_AT_ONCE)
-        for key in client.remove_synced(library.value, name, plan.remove[at : at + REMOVED_AT_ONCE])
-    )
-    manifest.record(
-        (
-            file
-            for file in (*plan.add, *plan.replace, *plan.unchanged)
-            if file.source_key not in refused
-        ),
-        (*plan.remove, *refused),
-    )
-    manifest.save()
+                def told(done: int, total: int, what: str) -> None:
+                    changed({"done": done, "total": total, "unit": what})
 
-    def sent(files: tuple[FolderFile, ...]) -> tuple[str, ...]:
-        return tuple(file.source_key for file in files if file.source_key not in refused)
+                return held_by_zotero(zotero, Path(into), known, version, told)
 
-    outcome = SyncOutcome(
-        library.value,
-        sent(plan.add),
-        sent((*plan.replace, *reread)),
-        removed,
-        len(plan.unchanged) - len(reread),
-        (*plan.failed, *((key, why) for key, why in refused.items() if key not in foreign)),
-        (*plan.skipped, *((key, refused[key]) for key in refused if key in foreign)),
-        plan.kept,
-        {
-            file.source_key: file.path.name
-            for file in files
-            if not file.source_key.endswith(file.path.name)
-        },
-    )
-    client.report_folder(library.value, name, watching=watching, failed=outcome.failed)
-    return outcome
+        manifest = Manifest(manifest_path(settings.data_dir, zotero.folder), library)
+        there = _OverHttp(client, library.value, zotero.folder, watching=False)
+        return mirror(there, look, library, manifest, again=again, allow_empty=allow_empty)
+
+
+@dataclass(frozen=True, slots=True)
+class _OverHttp:
+    """A library of a server that is to equal a folder of this machine."""
+
+    client: DocuMindClient
+    library: str
+    folder: str
+    watching: bool
+
+    def live(self) -> Mapping[str, str]:
+        rows = self.client.documents(self.library)
+        return {str(row["doc_id"]): str(row["sha256"]) for row in rows}
+
+    def claimed(self) -> Collection[str]:
+        return self.client.synced(self.library, self.folder)
+
+    def send(self, files: Sequence[FolderFile]) -> Sequence[IngestOutcome]:
+        sent = [FileToSend(file.path, file.source_key, file.labels) for file in files]
+        rows = send_files(self.client, sent, self.library, sync_folder=self.folder)
+        return [
+            IngestOutcome(
+                row["filename"], row["doc_id"], row["status"], row["reason"], row.get("code")
+            )
+            for row in rows
+        ]
+
+    def remove(self, source_keys: Sequence[str]) -> Sequence[str]:
+        return [
+            key
+            for at in range(0, len(source_keys), REMOVED_AT_ONCE)
+            for key in self.client.remove_synced(
+                self.library, self.folder, source_keys[at : at + REMOVED_AT_ONCE]
+            )
+        ]
+
+    def report(self, failed: Sequence[tuple[str, str]]) -> None:
+        self.client.report_folder(self.library, self.folder, watching=self.watching, failed=failed)
 
 
 def folder_name(folder: Path) -> str:
@@ -652,9 +594,14 @@ def folder_name(folder: Path) -> str:
     return f"{socket.gethostname()}:{folder.resolve()}"
 
 
-def manifest_path(data_dir: Path, name: str) -> Path:
-    """Return where the manifest of a folder of this name is."""
-    return data_dir / "synced" / f"{hashlib.sha256(name.encode()).hexdigest()[:32]}.json"
+def exit_code(outcome: SyncOutcome) -> int:
+    """Return 0 when nothing failed or was kept, 3 when some did, 1 when nothing else happened."""
+    if outcome.kept:
+        return SOME_FAILED
+    if not outcome.failed:
+        return 0
+    done = outcome.added or outcome.replaced or outcome.removed or outcome.unchanged
+    return SOME_FAILED if done else 1
 
 
 def show(outcome: SyncOutcome) -> None:

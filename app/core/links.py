@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Annotated, Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 _WEB = re.compile(r"https?://[^\s\x00-\x20\x7f<>\"\\^`{|}]+", re.IGNORECASE)
 """No white space, and none of the characters that a URL carries only in percent-encoding (RFC
@@ -62,12 +63,67 @@ def obsidian_address(vault: str, note: str) -> str:
     return f"obsidian://open?vault={quote(vault, safe='')}&file={quote(note, safe='')}"
 
 
-def obsidian_link(address: object, heading: str) -> str | None:
-    """Return an address of a note in Obsidian, at a heading where one is given; None for others."""
+def obsidian_link(address: object, heading: str, block: str = "") -> str | None:
+    """Return an address of a note in Obsidian, at a block or heading where one is given.
+
+    None for what is no such address.
+    """
     found = _OBSIDIAN.fullmatch(address) if isinstance(address, str) else None
     if found is None:
         return None
-    return found[0] + quote(f"#{heading}", safe="") if heading else found[0]
+    place = f"^{block}" if block else heading
+    return found[0] + quote(f"#{place}", safe="") if place else found[0]
+
+
+def obsidian_note(address: object) -> tuple[str, str] | None:
+    """Return the vault of an address, and the path of its note there; None for others."""
+    found = _OBSIDIAN.fullmatch(address) if isinstance(address, str) else None
+    if found is None:
+        return None
+    vault, _, note = found[0].partition("?vault=")[2].partition("&file=")
+    return unquote(vault), unquote(note)
+
+
+LINKS, ALIASES, BLOCKS = "links", "aliases", "blocks"
+"""Keys of own metadata of a note: where it leads to, its other names, what it names in itself."""
+_BETWEEN = "; "
+_WORD = re.compile(r"[^\W_]+")
+_FIRST_WORDS = 6
+
+
+def named_block(name: str, text: str) -> str:
+    """Return a block of a note as it is kept: its name, and the words that it begins with."""
+    return " ".join([name, *_words(text)[:_FIRST_WORDS]])
+
+
+def obsidian_block(blocks: object, passage: str) -> str:
+    """Return the name of the first block that a passage holds; empty where none is kept."""
+    words, found = f" {' '.join(_words(passage))} ", dict[int, str]()
+    for block in listed(blocks):
+        name, _, begins = block.partition(" ")
+        if begins and (at := words.find(f" {begins} ")) >= 0:
+            found.setdefault(at, name)
+    return found[min(found)] if found else ""
+
+
+def listed(value: object) -> list[str]:
+    """Return the names of a value that holds several."""
+    return value.split(_BETWEEN) if isinstance(value, str) else []
+
+
+def as_list(names: Iterable[str], most_characters: int) -> str:
+    """Return names as one value, the last ones left out where it would be too long."""
+    line = ""
+    for name in names:
+        longer = f"{line}{_BETWEEN}{name}" if line else name
+        if len(longer) > most_characters:
+            break
+        line = longer
+    return line
+
+
+def _words(text: str) -> list[str]:
+    return [one.casefold() for one in _WORD.findall(text)]
 
 
 class _OnTheWeb:

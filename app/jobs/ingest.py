@@ -48,6 +48,7 @@ from app.jobs.runner import JobContext, JobRunner
 
 if TYPE_CHECKING:
     from app.storage.catalog.documents import Catalog
+    from app.storage.catalog.folders import SyncClaims
     from app.storage.queue import JobQueue
     from app.storage.writer import CatalogIndexWriter
 
@@ -655,4 +656,22 @@ def remove_samples(
             with suppress(NotFound):  # deleted by another request before
                 writer.delete(library, name)
                 removed[library] += 1
+    return removed
+
+
+def remove_claimed(
+    claims: SyncClaims,
+    writer: CatalogIndexWriter,
+    library: Library,
+    folder: str,
+    source_keys: Sequence[str],
+) -> list[str]:
+    """Remove documents that a folder's sync sent; return their source keys, ignore any other."""
+    held = claims.held(library, folder)
+    removed = []
+    for key in source_keys:
+        if key in held:
+            with suppress(NotFound):  # removed by another request just now
+                writer.delete(library, held[key])
+                removed.append(key)
     return removed

@@ -39,6 +39,18 @@ class HostedOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class ZoteroOptions:
+    """Which Zotero is followed."""
+
+    zotero_url: str = ""
+    """Empty: the usual one of the program, or of zotero.org."""
+    zotero_library: str = ""
+    """Of zotero.org, `users/ID` or `groups/ID`; empty: those of the program on this machine."""
+    zotero_api_key: str = field(default="", repr=False)
+    max_file_bytes: int = 50 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
 class ProviderOptions:
     """Models that answer and embed, and access to their hosts. Seconds."""
 

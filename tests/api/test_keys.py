@@ -139,6 +139,7 @@ def request_for(keyed: Keyed, path: str, operation: Mapping[str, Any]) -> dict[s
         "query": {"question": question}, "check": {"text": f"The {HIDDEN} lives on ice."},
         "correct_document": {"title": "Taken"}, "rename_tag": {"name": "taken"},
         "remove_synced": {"library": "public", "folder": "f", "source_keys": ["public.txt"]},
+        "sync_zotero": {"library": "public"},
         "fetch_url": {"url": "http://127.0.0.1/x", "library": "public"},
         "openai_response": {"model": "documind-public", "input": question},
         "openai_vector_store_search": {"query": HIDDEN},

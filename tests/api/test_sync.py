@@ -397,3 +397,63 @@ def test_a_vault_is_followed_note_by_note_and_opens_in_obsidian(
 def test_a_folder_that_is_no_vault_is_refused_as_one(served: Site, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"no folder '\.obsidian'"):
         CliRunner().invoke(app, ["sync", str(tmp_path), "--obsidian"], catch_exceptions=False)
+
+
+NOTES = int(os.environ.get("VAULT_NOTES", "80"))
+"""2000 take some minutes."""
+
+
+def test_a_vault_is_followed_and_its_notes_know_their_neighbours(
+    served: Site, tmp_path: Path
+) -> None:
+    root, few = tmp_path / "Garden", NOTES // 100 or 2
+    (root / ".obsidian").mkdir(parents=True)
+
+    def path(number: int, kind: str = "Plant") -> Path:
+        return root / f"{kind} {number}.md"
+
+    for number in range(NOTES):
+        text = (
+            f"# Plant {number}\n\n## Soil\n\nPlant number {number} likes sand and grows beside"
+            f" [[Plant {number + 1}|the next]]. ^soil-{number}\n"
+        )
+        path(number).write_text(text)
+    assert len(sync(root)[1]["added"]) == NOTES  # type: ignore[arg-type]
+    rows = served.client.get(f"/api/v1/papers?library=papers&limit={min(NOTES, 1000)}")
+    ids = {row["source_key"]: row["doc_id"] for row in rows.json()["documents"]}
+
+    def around(number: int) -> tuple[list[str], list[str]]:
+        asked = {"library": "papers"}
+        found = served.client.get(f"/api/v1/documents/Plant {number}.md/links", params=asked).json()
+        links, backlinks = found["links"], found["backlinks"]
+        return [one["title"] for one in links], [one["title"] for one in backlinks]
+
+    last = NOTES - 1
+    assert around(last - 1) == ([f"Plant {last}"], [f"Plant {last - 2}"])
+    assert around(last) == ([], [f"Plant {last - 1}"]), "the note after it is not written yet"
+    asked = {"q": f"plant number {last} likes sand", "library": "papers"}
+    hit = served.client.get("/api/v1/search", params=asked).json()["hits"][0]
+    assert hit["doc_id"] in ids.values()
+    name = hit["filename"].removesuffix(".md")
+    number = name.rpartition(" ")[2]
+    address = f"obsidian://open?vault=Garden&file={name.replace(' ', '%20')}"
+    assert hit["obsidian_url"] == f"{address}%23%5Esoil-{number}"
+
+    for number in range(few):
+        path(number).rename(path(number, "Herb"))
+        path(few + number).unlink()
+        path(2 * few + number).write_text("It is gone. [[Herb 0]]")
+    code, done = sync(root)
+    renamed = [f"Herb {number}.md" for number in range(few)]
+    assert (code, sorted(done["added"])) == (0, sorted(renamed))  # type: ignore[call-overload]
+    removed = sorted(f"Plant {number}.md" for number in range(2 * few))
+    assert sorted(done["removed"]) == removed  # type: ignore[call-overload]
+    changed = [f"Plant {2 * few + number}.md" for number in range(few)]
+    assert sorted(done["replaced"]) == sorted(changed)  # type: ignore[call-overload]
+    assert done["unchanged"] == NOTES - 3 * few
+    assert around(2 * few)[0] == ["Plant 0"], "a title is what stands in the note"
+    assert sync(root)[1]["unchanged"] == NOTES - few
+    other = served.upload(("mine.txt", b"No note."))
+    assert other[0] == 201
+    none = served.client.get("/api/v1/documents/mine.txt/links", params={"library": "papers"})
+    assert none.json() == {"links": [], "backlinks": []}

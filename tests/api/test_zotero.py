@@ -15,7 +15,8 @@ from app.cli.main import app
 from app.storage.files.lock import DirectoryLock
 from tests.api.conftest import Site, listening, site
 from tests.fakes.files import make_pdf
-from tests.fakes.zotero_double import ZoteroDouble
+from tests.fakes.http_double import Canned
+from tests.fakes.zotero_double import WEB_KEY, ZoteroDouble, ZoteroWebDouble
 
 SILT = (
     ("Contents", "Silt is carried by rivers, and settles where the water is slow."),
@@ -252,3 +253,184 @@ def test_a_folder_named_zotero_is_a_folder_with_its_path(
     monkeypatch.chdir(tmp_path)
     unclear = CliRunner().invoke(app, ["sync", "zotero"])
     assert "give the whole path of the folder" in str(unclear.exception)
+
+
+def follow(opened: Site, *, allow_empty: bool = False) -> dict[str, Any]:
+    """Sync as the page does; return the job as it ended."""
+    body = {"library": "papers", "allow_empty": allow_empty}
+    reply = opened.client.post("/api/v1/sync/zotero", json=body)
+    assert reply.status_code == 202, reply.text
+    opened.services.jobs.wait(reply.json()["id"], 60)
+    ended: dict[str, Any] = opened.client.get(f"/api/v1/jobs/{reply.json()['id']}").json()
+    return ended
+
+
+def counts(job: dict[str, Any]) -> dict[str, int]:
+    assert job["state"] == "done", job
+    return {name: n for name, n in job["result"].items() if isinstance(n, int) and n}
+
+
+def test_the_server_follows_zotero_as_a_job(
+    tmp_path: Path, double: ZoteroDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with site(tmp_path / "server", zotero_url=double.url, max_file_size_mb=1) as served:
+        item, file = paper(double)
+        double.annotate(file, 2, "Grains of silt settle at 0.2 millimetres", "Too slow?")
+        paper(double, 1)
+        _, third = paper(double, 2)
+        big = double.attach("", "film.txt", b"x" * (2**20 + 1))
+        assert served.upload(("mine.txt", b"An upload that Zotero knows nothing of."))[0] == 201
+        first = follow(served)
+        assert counts(first) == {"added": 4, "failures": 1}
+        (failed,) = first["result"]["failed"]
+        assert failed["file"] == f"zotero/library/items/{big}/file"
+        assert "MAX_FILE_SIZE_MB" in failed["reason"]
+        held = documents(served)
+        known = held[f"zotero/library/items/{file}/file"]
+        assert (known["title"], known["tags"]) == ("Rivers that carry silt 0", ["river"])
+        assert known["metadata"]["zotero"] == f"zotero://open-pdf/library/items/{file}"
+        assert known["embedded"] == known["chunks"] > 0
+
+        before = rows(served)
+        double.trash(big)
+        assert counts(follow(served)) == {"unchanged": 4}
+        assert rows(served) == before, "the second run writes nothing"
+
+        double.change(item, title="Rivers that carry much silt")
+        double.trash(third)
+        assert counts(follow(served)) == {"added": 1, "replaced": 2, "removed": 1, "unchanged": 1}
+        held = documents(served)
+        assert held[f"zotero/library/items/{file}/file"]["title"] == "Rivers that carry much silt"
+
+        # the commands and the page are one folder
+        with (
+            listening(served.app, lifespan="off") as url,
+            DirectoryLock([served.settings.data_dir], url),
+        ):
+            monkeypatch.setenv("DATA_DIR", str(served.settings.data_dir))
+            monkeypatch.setenv("ZOTERO_URL", double.url)
+            assert sync()[1]["unchanged"] == 4
+
+        for key in list(double.entries["library"]):
+            double.trash(key)
+        assert counts(follow(served)) == {"kept": 4}
+        assert counts(follow(served, allow_empty=True)) == {"removed": 4}
+        assert list(documents(served)) == ["mine.txt"]
+
+
+def test_a_job_says_what_to_do_where_zotero_does_not_answer(
+    tmp_path: Path, double: ZoteroDouble
+) -> None:
+    with site(tmp_path / "server", zotero_url=double.url) as served:
+        paper(double)
+        assert counts(follow(served)) == {"added": 1}
+        double.is_on = False
+        off = follow(served)
+        assert off["state"] == "failed"
+        assert "Allow other applications" in off["errors"][0]
+        assert len(documents(served)) == 1
+    for url, told in (
+        ("http://127.0.0.1:9", "start Zotero 7 or newer"),
+        ("http://192.168.1.9:23119", "the local API is on this machine"),
+    ):
+        with site(tmp_path / told, zotero_url=url) as served:
+            failed = follow(served)
+            assert (failed["state"], told in failed["errors"][0]) == ("failed", True)
+
+
+def test_a_library_of_zotero_org_is_followed_by_its_key(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG")
+    with (
+        ZoteroWebDouble(tmp_path / "web") as web,
+        site(
+            tmp_path / "server",
+            zotero_url=web.url,
+            zotero_library="users/475425",
+            zotero_api_key=WEB_KEY,
+        ) as served,
+    ):
+        item, file = paper(web)
+        _, other = paper(web, 1)
+        web.annotate(file, 2, "Grains of silt settle at 0.2 millimetres")
+        assert counts(follow(served)) == {"added": 3}
+        held = documents(served)
+        known = held[f"zotero/library/items/{file}/file"]
+        assert (known["filename"], known["tags"]) == ("Baker 0.pdf", ["river"])
+        assert known["metadata"]["zotero"] == f"zotero://open-pdf/library/items/{file}"
+        assert web.fetched == [file, other]
+
+        before = rows(served)
+        web.asked.clear()
+        assert counts(follow(served)) == {"unchanged": 3}
+        assert len(web.asked) == 1, "the library says that it is as it was"
+        assert rows(served) == before
+
+        # a new note is read, and no file is fetched for it
+        web.add(itemType="note", parentItem=item, note="<p>Ask Cole.</p>")
+        assert counts(follow(served)) == {"added": 1, "unchanged": 3}
+        assert web.fetched == [file, other]
+
+        # half a file leaves what was there, and the next sync fetches it again
+        web.replace_file(other, make_pdf((*SILT, ("More", "Clay settles last."))))
+        web.half = {other}
+        half = follow(served)
+        assert counts(half) == {"unchanged": 3, "failures": 1}
+        assert "broke off" in half["result"]["failed"][0]["reason"]
+        web.half = set()
+        assert counts(follow(served)) == {"replaced": 1, "unchanged": 3}
+        assert documents(served)[f"zotero/library/items/{other}/file"]["revision"] == 2
+
+        # a document that was deleted here comes back, though its library has not changed
+        gone = served.client.delete(f"/api/v1/papers/{known['doc_id']}?library=papers")
+        assert gone.status_code == 200
+        assert counts(follow(served)) == {"added": 1, "unchanged": 3}
+
+        web.change(item, title="Rivers that carry much silt")
+        web.trash(other)
+        ended = follow(served)
+        assert counts(ended) == {"added": 1, "replaced": 3, "removed": 1}
+        title = documents(served)[f"zotero/library/items/{file}/file"]["title"]
+        assert title == "Rivers that carry much silt"
+
+        web.queue(Canned(b"Invalid key", 403, "text/plain"))
+        refused = follow(served)
+        assert refused["state"] == "failed"
+        assert "set ZOTERO_API_KEY" in refused["errors"][0]
+        shown = str(served.client.get("/api/v1/diagnostics").json()) + caplog.text + str(refused)
+        assert WEB_KEY not in shown
+        assert WEB_KEY not in repr(served.settings)
+
+
+def test_the_command_follows_zotero_org_too(
+    served: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ZoteroWebDouble(tmp_path / "web") as web:
+        monkeypatch.setenv("ZOTERO_URL", web.url)
+        monkeypatch.setenv("ZOTERO_LIBRARY", "users/475425")
+        monkeypatch.setenv("ZOTERO_API_KEY", WEB_KEY)
+        _, file = paper(web)
+        assert sync()[1]["added"] == [f"zotero/library/items/{file}/file"]
+        web.asked.clear()
+        code, second = sync()
+        assert (code, second["unchanged"], len(web.asked)) == (0, 1, 1)
+        assert sync("--again")[1]["unchanged"] == 1
+        assert web.fetched == [file, file], "again is all of it again"
+        (folder,) = served.client.get("/api/v1/sync/folders").json()["folders"]
+        assert folder["folder"] == "zotero.org:users/475425"
+
+
+def test_a_sync_that_is_cancelled_while_it_reads_changes_nothing(
+    tmp_path: Path, double: ZoteroDouble
+) -> None:
+    with site(tmp_path / "server", zotero_url=double.url) as served:
+        paper(double)
+        double.may_answer.clear()
+        job = served.client.post("/api/v1/sync/zotero", json={}).json()
+        joined = served.client.post("/api/v1/sync/zotero", json={}).json()
+        assert joined["id"] == job["id"], "asking again joins it"
+        assert served.client.delete(f"/api/v1/jobs/{job['id']}").status_code == 200
+        double.may_answer.set()
+        assert served.services.jobs.wait(job["id"], 60).state == "cancelled"
+        assert documents(served) == {}

@@ -1,4 +1,6 @@
-"""A real HTTP server that speaks the local API of Zotero, over a library that a test writes.
+"""Real HTTP servers that speak the local API of Zotero and that of zotero.org.
+
+They are over a library that a test writes.
 
 Made from its documentation (https://www.zotero.org/support/dev/web_api/v3/local_api): nothing is
 paged unless `limit` asks for it, a file is a redirect to a `file://` address, annotations come only where
@@ -7,9 +9,12 @@ they are asked for (Zotero 8 and 9), and versions do not change with local chang
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
+import threading
 import time
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -30,6 +35,9 @@ class ZoteroDouble(HttpDouble):
         self.is_on = True
         self.silence_s = 0.0
         """Before each reply."""
+        self.may_answer = threading.Event()
+        """Cleared, requests wait for it."""
+        self.may_answer.set()
         self.entries: dict[str, dict[str, Entry]] = {"library": {}}
         self.collections: dict[str, dict[str, Entry]] = {"library": {}}
         self._made = 0
@@ -117,6 +125,7 @@ class ZoteroDouble(HttpDouble):
 
     def default(self, asked: Asked) -> Canned:
         time.sleep(self.silence_s)
+        self.may_answer.wait(30)
         if not self.is_on:
             return self._text("Local API is not enabled", 403)
         if asked.headers.get("Zotero-API-Version", "3") != "3":
@@ -185,3 +194,92 @@ class ZoteroDouble(HttpDouble):
     @staticmethod
     def _text(text: str, status: int) -> Canned:
         return Canned(text.encode(), status, "text/plain", {"Zotero-API-Version": "3"})
+
+
+WEB_KEY = "P9NiFoyLeZu2bZNvvuQPDWsd"
+"""A key of the length that zotero.org gives out."""
+
+
+class ZoteroWebDouble(ZoteroDouble):
+    """zotero.org: `library` is that of the user 475425; everything asks for a key.
+
+    Made from its documentation (https://www.zotero.org/support/dev/web_api/v3/basics, file_upload):
+    25 items of a page where `limit` asks for none, never more than 100, keys all at once, every
+    change makes a new version of the library, and a file is a redirect to a store that knows no key.
+    """
+
+    def __init__(self, data: Path) -> None:
+        super().__init__(data)
+        self.version = 1
+        self.half: set[str] = set()
+        """Keys of files of which the store sends half."""
+        self.packed: set[str] = set()
+        self.fetched: list[str] = []
+        """Keys of files that the store sent."""
+        self.keys_at_the_store: list[str] = []
+        """API keys that came to the store, which is nobody of Zotero's."""
+
+    def add(self, place: str = "library", **data: object) -> str:
+        self.version += 1
+        return super().add(place, **data)
+
+    def change(self, key: str, **data: object) -> None:
+        self.version += 1
+        super().change(key, **data)
+
+    def trash(self, key: str) -> None:
+        self.version += 1
+        super().trash(key)
+
+    def attach(
+        self, parent: str, name: str, content: bytes, *, place: str = "library", **data: object
+    ) -> str:
+        own = {"md5": hashlib.md5(content, usedforsecurity=False).hexdigest(), **data}
+        return super().attach(parent, name, content, place=place, **own)
+
+    def replace_file(self, key: str, content: bytes) -> None:
+        """Send the store another file of an attachment, as Zotero does after a change."""
+        self.path(key).write_bytes(content)
+        self.change(key, md5=hashlib.md5(content, usedforsecurity=False).hexdigest())
+
+    def default(self, asked: Asked) -> Canned:
+        parts = urlsplit(asked.path)
+        sent = asked.headers.get("Zotero-API-Key", "")
+        if parts.path.startswith("/store/"):
+            self.keys_at_the_store += [sent] if sent else []
+            return self._sent(parts.path.rpartition("/")[2])
+        if sent != WEB_KEY:
+            return self._text("Invalid key" if sent else "Forbidden", 403)
+        query = {name: values[0] for name, values in parse_qs(parts.query).items()}
+        match parts.path.strip("/").split("/"):
+            case ["users", "475425", *rest]:
+                reply = self._of("library", rest, self._bounded(query))
+            case ["groups", group, *rest] if f"groups/{group}" in self.entries:
+                reply = self._of(f"groups/{group}", rest, self._bounded(query))
+            case _:
+                return self._text("Not found", 404)
+        return replace(reply, headers={**reply.headers, "Last-Modified-Version": str(self.version)})
+
+    @staticmethod
+    def _bounded(query: dict[str, str]) -> dict[str, str]:
+        return {**query, "limit": str(min(int(query.get("limit", 25)), 100))}
+
+    def _of(self, place: str, rest: list[str], query: dict[str, str]) -> Canned:
+        entries = self.entries[place]
+        match rest:
+            case ["items"] if not query.get("itemType"):
+                return self._page([self._shown(one) for one in entries.values()], query)
+            case ["items", key, "file"] if key in entries:
+                if not self.path(key).is_file():
+                    return self._text("Not found", 404)
+                packed = {"Zotero-File-Compressed": "Yes"} if key in self.packed else {}
+                address = f"{self.url}/store/{key}?signature=s1"
+                return Canned(b"", 302, headers={"Location": address, **packed})
+        return super()._of(place, rest, query)
+
+    def _sent(self, key: str) -> Canned:
+        content = self.path(key).read_bytes()
+        self.fetched.append(key)
+        if key in self.half:
+            return Canned(content[: len(content) // 2], declared=len(content))
+        return Canned(content, 200, "application/octet-stream")

@@ -17,6 +17,7 @@ from app.api.schemas.questions import FilterFields, OwnValue, Tag, Year
 from app.core.corrections import Mending
 from app.core.errors import InvalidInput, NotFound
 from app.core.labels import MOST_LABEL_CHARACTERS, MOST_TAGS
+from app.core.links import OBSIDIAN
 from app.core.types import (
     Chunk,
     DeleteResult,
@@ -32,6 +33,7 @@ from app.core.types import (
     TextSpan,
     page_texts,
 )
+from app.ingest.sources.obsidian import neighbours
 from app.storage.maintenance.duplicates import MOST_DOCUMENTS, Duplicates, duplicates
 
 if TYPE_CHECKING:
@@ -351,6 +353,32 @@ def document_text(
                 raise NotFound(f"document {found!r} has no page {page}; it has {len(pages)} pages")
             start, end = span
         return services.catalog.text(library, found, start, end, revision)
+
+
+class Neighbour(Reply):
+    """A note that another one leads to, or that leads to it."""
+
+    doc_id: str
+    title: str
+
+
+class Neighbours(Reply):
+    """The notes around one, in order of titles."""
+
+    links: list[Neighbour]
+    backlinks: list[Neighbour]
+
+
+@router.get("/{doc_id}/links", responses=declared("not_found", "conflict"))
+def document_links(services: Composition, library: OneLibrary, doc_id: DocumentName) -> Neighbours:
+    """Return the notes of an Obsidian vault that a note leads to, and those that lead to it."""
+    note = services.catalog.document(library, resolve(services, library, doc_id))
+    notes = services.catalog.labelled(library, OBSIDIAN) if OBSIDIAN in note.metadata else []
+    to, back = (
+        [Neighbour(doc_id=one.doc_id, title=one.title) for one in found]
+        for found in neighbours(note, notes)
+    )
+    return Neighbours(links=to, backlinks=back)
 
 
 @router.get("/{doc_id}/chunks", responses=declared("not_found", "conflict"))

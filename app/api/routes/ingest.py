@@ -29,7 +29,7 @@ from app.api.schemas.base import Flag, IngestResponse, Reply, WaitName
 from app.api.schemas.base import Request as RequestModel
 from app.api.streaming import settled
 from app.api.uploads import Upload, UploadReceiver, form_of, received
-from app.core.errors import Conflict, DocuMindError, InvalidInput, NotFound
+from app.core.errors import Conflict, DocuMindError, InvalidInput
 from app.core.labels import labels_from, parse_object, split_tags
 from app.core.serialization import json_values
 from app.core.text import either
@@ -38,10 +38,11 @@ from app.ingest.bulk import MissingPolicy
 from app.ingest.names import display_name, source_key
 from app.ingest.sources.dumps import is_part, open_articles, source_name
 from app.jobs.bulk import BULK_PLAN, BulkPayload
-from app.jobs.ingest import remove_samples
+from app.jobs.ingest import remove_claimed, remove_samples
 from app.jobs.kinds import ARXIV, FETCH, SAMPLES, request_embedding
 from app.jobs.payloads import IngestPayload, UploadedFile, has_text, report_of
 from app.jobs.runner import is_finished
+from app.jobs.zotero import request_zotero
 from app.models.arxiv import base_id
 from app.models.webpage import LONGEST_URL
 from app.storage.catalog.folders import FailedFile, SyncedFolder
@@ -125,18 +126,30 @@ def remove_synced(
     The reply lists the removed documents.
     """
     library = caller.library(Library(removal.library))
-    held = services.store.claims.held(library, removal.folder)
-    removed = []
-    for key in removal.source_keys:
-        if key not in held:
-            continue
-        try:
-            services.writer.delete(library, held[key])
-        except NotFound:
-            continue  # removed by another request just now
-        removed.append(key)
+    removed = remove_claimed(
+        services.store.claims, services.writer, library, removal.folder, removal.source_keys
+    )
     changed(request, *removed)
     return SyncedDocuments(source_keys=sorted(removed))
+
+
+class ZoteroSync(RequestModel):
+    """Which library follows Zotero."""
+
+    library: LibraryName = "papers"
+    allow_empty: Flag = Field(
+        False, description="remove documents also where more than half of them are gone at once"
+    )
+
+
+@sync_router.post("/zotero", status_code=202, **needs("write", "disk_full"))
+def sync_zotero(services: Composition, caller: AtCaller, asked: ZoteroSync) -> Job:
+    """Make a library equal Zotero on the server's machine, as a job.
+
+    Its result counts what changed and names what failed. Asking again joins the job under way.
+    """
+    library = caller.library(Library(asked.library))
+    return request_zotero(services.jobs, library, allow_empty=asked.allow_empty)
 
 
 if TYPE_CHECKING:

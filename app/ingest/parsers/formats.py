@@ -121,7 +121,7 @@ FORMATS: Mapping[FileType, FileFormat] = MappingProxyType({
     "yaml": FileFormat("YAML", "application/yaml", (".yaml", ".yml"), "structured:parse_yaml",
                        _DATA),
     "xml": FileFormat("XML", "application/xml",
-                      (".xml", ".rss", ".atom", ".svg", ".kml", ".gpx", ".opml"),
+                      (".xml", ".rss", ".atom", ".svg", ".kml", ".gpx", ".opml", ".rdf"),
                       "structured:parse_xml", _DATA),
     "rst": FileFormat("RST", "text/x-rst", (".rst", ".rest"), "markup:parse_rst", _PAGES),
     "asciidoc": FileFormat("AsciiDoc", "text/asciidoc", (".adoc", ".asciidoc"),

@@ -38,7 +38,7 @@ _DIALECTS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = 
     (re.compile(r"\A([^\W\d_][\w /()-]{0,59}?)::(?=[ \t]+\S)"), lambda one: f"{one[1]}:"),
     (re.compile(r"([\[(])([^\W\d_][\w -]{0,59})::(?=[ \t])"), lambda one: f"{one[1]}{one[2]}:"),
     (re.compile(r"(?<![=\w])==(?=\S)([^=\n]{1,500})(?<=\S)==(?![=\w])"), lambda one: one[1]),
-    (re.compile(r"[ \t]\^(?=[\w-]*[^\W\d_])[A-Za-z0-9-]{3,}\Z"), lambda _: ""),
+    (re.compile(r"(?:\A|[ \t])\^(?=[\w-]*[^\W\d_])[A-Za-z0-9-]{3,}\Z"), lambda _: ""),
 )
 """Marks of other dialects (Obsidian, GitHub): callouts, tasks, fields, marked text, names of
 blocks."""

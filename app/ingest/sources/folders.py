@@ -11,23 +11,26 @@ docs/decisions/0011-sync-manifest.md.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Protocol
 
 from pathspec import GitIgnoreSpec
 
-from app.core.errors import InvalidInput, NotFound
+from app.core.errors import InvalidInput, NotFound, UnsupportedType
 from app.core.ids import bundle, content_sha256, document_id
 from app.core.labels import Labels, labels_from, with_file_date
-from app.core.types import SAMPLE_PREFIX, Library, RawDocument
+from app.core.types import SAMPLE_PREFIX, IngestOutcome, Library, RawDocument
 from app.ingest.names import display_name, source_key
 from app.ingest.sources.bibtex import labels_of_files
 from app.ingest.sources.obsidian import NOTE, Vault, vault_at
+from app.ingest.sources.zotero_rdf import labels_in_rdf
 
 # Find the files of a folder that a library follows.
 
@@ -167,6 +170,8 @@ class ManifestEntry:
     mtime_ns: int
     labels: str = ""
     """What was said of its tags, metadata and facts, as JSON."""
+    md5: str = ""
+    """What its source says of bytes that it keeps elsewhere; empty: it keeps them here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,14 +224,22 @@ class Manifest:
         self._path = path
         self._library = library
         known = path if root is None or path.exists() else root / OLD_MANIFEST_FILE
-        self._libraries = _read_manifest(known)
+        self._libraries, self._versions = _read_manifest(known)
 
     @property
     def entries(self) -> Mapping[str, ManifestEntry]:
         return self._libraries.get(self._library.value, {})
 
-    def record(self, indexed: Iterable[FolderFile], removed: Iterable[str]) -> None:
+    @property
+    def version(self) -> str:
+        """What the source calls the state that the entries are of; empty: it says nothing."""
+        return self._versions.get(self._library.value, "")
+
+    def record(
+        self, indexed: Iterable[FolderFile], removed: Iterable[str], version: str = ""
+    ) -> None:
         """Remember what was indexed and forget what was removed; call `save` afterwards."""
+        self._versions[self._library.value] = version
         entries = dict(self.entries)
         entries.update({file.source_key: file.entry for file in indexed})
         for key in removed:
@@ -244,7 +257,7 @@ class Manifest:
             name: {key: asdict(entry) for key, entry in sorted(entries.items())}
             for name, entries in self._libraries.items()
         }
-        written = {"version": _VERSION, "libraries": values}
+        written = {"version": _VERSION, "libraries": values, "versions": self._versions}
         fresh = self._path.with_suffix(".new")
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -260,22 +273,34 @@ class Manifest:
             ) from exc
 
 
-def _read_manifest(path: Path) -> dict[str, dict[str, ManifestEntry]]:
+def manifest_path(data_dir: Path, name: str) -> Path:
+    """Return where the manifest of a folder of this name is."""
+    return data_dir / "synced" / f"{hashlib.sha256(name.encode()).hexdigest()[:32]}.json"
+
+
+def _read_manifest(path: Path) -> tuple[dict[str, dict[str, ManifestEntry]], dict[str, str]]:
+    """Return entries, and versions of sources, by library."""
     try:
         value = json.loads(_own_text(path))
         if value["version"] != _VERSION:
-            return {}
-        return {
+            return {}, {}
+        libraries = {
             str(name): {
                 str(key): ManifestEntry(
-                    str(e["sha256"]), int(e["size"]), int(e["mtime_ns"]), str(e.get("labels", ""))
+                    str(e["sha256"]),
+                    int(e["size"]),
+                    int(e["mtime_ns"]),
+                    str(e.get("labels", "")),
+                    str(e.get("md5", "")),
                 )
                 for key, e in entries.items()
             }
             for name, entries in value["libraries"].items()
         }
+        versions = value.get("versions", {})
+        return libraries, {str(name): str(version) for name, version in versions.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return {}
+        return {}, {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,6 +314,8 @@ class Holdings:
     skipped: tuple[tuple[str, str], ...] = ()
     waiting: frozenset[str] = frozenset()
     """Source keys of documents whose files are on their way."""
+    version: str = ""
+    """What the source calls this state; empty: it says nothing."""
 
 
 def held_by_folder(root: Path, known: Mapping[str, ManifestEntry]) -> Holdings:
@@ -315,12 +342,7 @@ def held_by_folder(root: Path, known: Mapping[str, ManifestEntry]) -> Holdings:
             waiting.add(source_key(_relative(root, final)))
 
     paths = list(visible_files(root, lambda error: fail(error.filename, error), skip))
-    told = {
-        key: labels
-        for path in paths
-        if path.suffix.lower() == ".bib"
-        for key, labels in _labels_in_bibtex(path)
-    }
+    told = _labels_in_exports(paths, fail)
     if (vault := vault_at(root)) is not None:
         left_out = {path: why for path in paths if (why := vault.leaves_out(_relative(root, path)))}
         for path, why in left_out.items():
@@ -339,11 +361,26 @@ def held_by_folder(root: Path, known: Mapping[str, ManifestEntry]) -> Holdings:
     return Holdings(found, tuple(failed), tuple(skipped), frozenset(waiting))
 
 
-def _labels_in_bibtex(path: Path) -> Iterator[tuple[Path, Labels]]:
-    """Yield the files that a BibTeX file names, and what it says of them, if it can be read."""
-    with suppress(OSError, ValueError):
-        for named, labels in labels_of_files(_own_text(path)).items():
-            yield Path(os.path.normpath(path.parent / named)), labels
+def _labels_in_exports(
+    paths: Iterable[Path], fail: Callable[[Path, InvalidInput | OSError], None]
+) -> dict[Path, Labels]:
+    """Return what BibTeX and RDF files say, by the files that they name; RDF has to be some."""
+    told: dict[Path, Labels] = {}
+    for path in paths:
+        named: Mapping[str, Labels] = {}
+        if path.suffix.lower() == ".bib":
+            with suppress(OSError, ValueError):
+                named = labels_of_files(_own_text(path))
+        elif path.suffix.lower() == ".rdf":
+            try:
+                named = labels_in_rdf(_own_text(path))
+            except (InvalidInput, OSError) as exc:
+                fail(path, exc)
+            except UnicodeDecodeError:
+                fail(path, InvalidInput("it is no UTF-8; in Zotero export again, in that"))
+        for one, labels in named.items():
+            told[Path(os.path.normpath(path.parent / one))] = labels
+    return told
 
 
 def _labels_in_vault(vault: Vault, paths: Iterable[Path]) -> Iterator[tuple[Path, Labels]]:
@@ -364,27 +401,34 @@ def held_in(
     """Return what a source other than a folder holds.
 
     Args:
-        documents: A content that is in memory is written to a file below `into`.
+        documents: A content that is in memory is written to a file below `into`; one that was
+            fetched into it gets its name.
         failed: Source keys and reasons.
         waiting: The same of documents whose files are on their way.
         known: As for `held_by_folder`.
-        into: An empty folder, which has to outlast the sync.
+        into: A folder that has to outlast the sync.
     """
     found: dict[str, FolderFile] = {}
     failures = list(failed)
     for at, document in enumerate(documents):
         key, path = document.source_key, document.content
         try:
-            if isinstance(path, bytes):
+            if isinstance(path, bytes) or path.parent == into:
                 written = into / str(at) / display_name(document.filename)
                 written.parent.mkdir()
-                written.write_bytes(path)
-                path = written
+                path = _written(path, written)
             found[key] = _file(key, path, document.labels.as_json(), known)
         except OSError as exc:
             failures.append((key, exc.strerror or "unreadable"))
     waits = tuple(waiting)
     return Holdings(found, tuple(failures), waits, frozenset(key for key, _ in waits))
+
+
+def _written(content: bytes | Path, to: Path) -> Path:
+    if isinstance(content, Path):
+        return content.rename(to)
+    to.write_bytes(content)
+    return to
 
 
 def plan_sync(
@@ -451,6 +495,127 @@ def _relative(root: Path, path: Path | str) -> str:
 def _within(key: str, failed: Iterable[tuple[str, str]]) -> bool:
     """Return whether a key lies at or under an unreadable path, and may still exist."""
     return any(path in (".", key) or key.startswith(f"{path}/") for path, _ in failed)
+
+
+# Carry a plan out, over HTTP or in the server.
+
+
+@dataclass(frozen=True, slots=True)
+class SyncOutcome:
+    """The outcome of one sync, by source key."""
+
+    library: str
+    added: tuple[str, ...]
+    replaced: tuple[str, ...]
+    removed: tuple[str, ...]
+    unchanged: int
+    failed: tuple[tuple[str, str], ...]
+    """Source key or path, and the reason."""
+    skipped: tuple[tuple[str, str], ...] = ()
+    """The same of files that hold no document: empty, of a program, unfinished, of no known
+    format."""
+    kept: tuple[str, ...] = ()
+    """Gone from there, and kept: so many at once are removed with `allow_empty` alone."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """File names by source key, of what was sent and whose key does not tell it."""
+
+
+Look = Callable[[Mapping[str, ManifestEntry], str], Holdings]
+"""Says what is held now.
+
+Files of the size and time that an entry knows are not read again, nor is what a source keeps
+elsewhere fetched again. The text is the version that the entries are of, all of which are as they
+were, or empty.
+"""
+
+
+class Mirrored(Protocol):
+    """A library that is to equal what a folder holds, and what came from that folder."""
+
+    def live(self) -> Mapping[str, str]:
+        """Return the SHA-256 of every live document's bytes by doc_id."""
+
+    def claimed(self) -> Collection[str]:
+        """Return the source keys of documents that came from the folder."""
+
+    def send(self, files: Sequence[FolderFile]) -> Sequence[IngestOutcome]:
+        """Add or replace documents; return outcomes in order, one that is refused among them."""
+
+    def remove(self, source_keys: Sequence[str]) -> Sequence[str]:
+        """Remove documents that came from the folder; return the keys of those removed."""
+
+    def report(self, failed: Sequence[tuple[str, str]]) -> None:
+        """Remember that the folder was looked at now, and what of it failed."""
+
+
+def mirror(
+    there: Mirrored,
+    look: Look,
+    library: Library,
+    manifest: Manifest,
+    *,
+    again: bool = False,
+    allow_empty: bool = False,
+) -> SyncOutcome:
+    """Make a library equal what is held.
+
+    `again` sends unchanged files too: the server parses again what an older release has parsed.
+    `allow_empty` is as in `plan_sync`.
+
+    Raises:
+        InvalidInput: The folder is none, or the manifest cannot be written.
+        ProviderError: What is looked at, or the server, went away; the next sync goes on from
+            there.
+    """
+    live, claimed = there.live(), there.claimed()
+    known = {
+        key: entry
+        for key, entry in manifest.entries.items()
+        if live.get(document_id(library, key)) == entry.sha256 and not again
+    }
+    as_before = len(known) == len(manifest.entries) and known.keys() >= set(claimed)
+    held = look(known, manifest.version if as_before else "")
+    plan = plan_sync(held, library, manifest, live, claimed, allow_empty=allow_empty)
+    repeated = plan.unchanged if again else ()
+    files = (*plan.add, *plan.replace, *repeated)
+    outcomes = dict(zip((file.source_key for file in files), there.send(files), strict=True))
+    refused = {
+        key: one.reason or "refused" for key, one in outcomes.items() if one.status == "failed"
+    }
+    foreign = {key for key in refused if outcomes[key].code == UnsupportedType.code}
+    reread = tuple(file for file in repeated if outcomes[file.source_key].status != "unchanged")
+    removed = there.remove(plan.remove)
+    manifest.record(
+        (
+            file
+            for file in (*plan.add, *plan.replace, *plan.unchanged)
+            if file.source_key not in refused
+        ),
+        (*plan.remove, *refused),
+        "" if refused or held.failed or held.waiting or plan.kept else held.version,
+    )
+    manifest.save()
+
+    def sent(files: tuple[FolderFile, ...]) -> tuple[str, ...]:
+        return tuple(file.source_key for file in files if file.source_key not in refused)
+
+    outcome = SyncOutcome(
+        library.value,
+        sent(plan.add),
+        sent((*plan.replace, *reread)),
+        tuple(removed),
+        len(plan.unchanged) - len(reread),
+        (*plan.failed, *((key, why) for key, why in refused.items() if key not in foreign)),
+        (*plan.skipped, *((key, refused[key]) for key in refused if key in foreign)),
+        plan.kept,
+        {
+            file.source_key: file.path.name
+            for file in files
+            if not file.source_key.endswith(file.path.name)
+        },
+    )
+    there.report(outcome.failed)
+    return outcome
 
 
 # The bundled sample documents, as raw documents with fixed ids.

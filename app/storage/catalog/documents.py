@@ -331,6 +331,12 @@ class Catalog:
         found = [document_from(row[1:]) for row in rows[:limit]]
         return found, str(rows[limit - 1][0]) if len(rows) > limit else None
 
+    def labelled(self, library: Library, key: str) -> list[Document]:
+        """Return the live documents that have own metadata under a key."""
+        has = select(labels.c.doc).where(labels.c.key == key, labels.c.library == library.value)
+        page = live(library, *DOCUMENTS.selected_columns).where(documents.c.doc.in_(has))
+        return [document_from(row) for row in self._database.rows(page)]
+
     def every_document(self, library: Library) -> Iterator[Document]:
         """Yield the live documents of a library, newest first, a page at a time."""
         cursor: str | None = None

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.library import SyncOutcome, changes, follow
+from app.cli.library import changes, exit_code, follow
 from app.cli.output import check_library
 from app.core.errors import InvalidInput, ProviderUnreachable
-from app.ingest.sources.folders import IGNORE_FILE
+from app.ingest.sources.folders import IGNORE_FILE, SyncOutcome
 
 
 def outcome(*failed: str, added: tuple[str, ...] = (), unchanged: int = 0) -> SyncOutcome:
@@ -29,7 +29,7 @@ def outcome(*failed: str, added: tuple[str, ...] = (), unchanged: int = 0) -> Sy
     ],
 )
 def test_exit_codes(done: SyncOutcome, code: int) -> None:
-    assert done.exit_code == code
+    assert exit_code(done) == code
 
 
 def test_an_unknown_library_is_named() -> None:

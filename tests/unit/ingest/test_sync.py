@@ -281,3 +281,31 @@ def test_an_invalid_rule_is_refused(tmp_path: Path) -> None:
     (tmp_path / ".documindignore").write_text("!\n")
     with pytest.raises(InvalidInput, match="documindignore"):
         list(visible_files(tmp_path))
+
+
+def test_a_large_vault_is_followed_note_by_note(tmp_path: Path) -> None:
+    root, library = tmp_path / "Garden", SyncedLibrary()
+    (root / ".obsidian").mkdir(parents=True)
+    names = [f"Beds/{number % 40}/Plant {number}.md" for number in range(2000)]
+    for number, name in enumerate(names):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        text = f"Plant {number} grows beside [[Plant {number + 1}]]. ^plant-{number}"
+        (root / name).write_text(text)
+    assert keys(library.sync(root).add) == sorted(names)
+    again = library.sync(root)
+    assert (len(again.unchanged), again.add, again.replace, again.remove) == (2000, (), (), ())
+
+    renamed, removed, changed = names[:20], names[20:40], names[40:60]
+    for name in renamed:
+        (root / name).rename(root / name.replace("Plant", "Herb"))
+    for name in removed:
+        (root / name).unlink()
+    for name in changed:
+        (root / name).write_text("It was moved beside [[Plant 3]]. #moved")
+    plan = library.sync(root)
+    assert keys(plan.add) == sorted(name.replace("Plant", "Herb") for name in renamed)
+    assert list(plan.remove) == sorted([*renamed, *removed])
+    assert sorted(keys(plan.replace)) == sorted(changed)
+    assert len(plan.unchanged) == 1940
+    after = library.sync(root)
+    assert (len(after.unchanged), after.add, after.replace, after.remove) == (1980, (), (), ())

@@ -24,6 +24,7 @@ import type {
   Library,
   ModelsResponse,
   Mode,
+  Neighbours,
   PageBoxes,
   Prompts,
   Scope,
@@ -113,6 +114,15 @@ export function documentRecord(library: Library, docId: string) {
   return queryOptions({
     queryKey: ["document", library, docId],
     queryFn: ({ signal }) => get<DocumentRecord>(`api/v1/papers/${encodeURIComponent(docId)}`, { library }, signal),
+    staleTime: 60_000,
+  });
+}
+
+/** The notes around a note of a vault. */
+export function documentLinks(library: Library, docId: string) {
+  return queryOptions({
+    queryKey: ["document", library, docId, "links"],
+    queryFn: ({ signal }) => get<Neighbours>(`api/v1/documents/${encodeURIComponent(docId)}/links`, { library }, signal),
     staleTime: 60_000,
   });
 }

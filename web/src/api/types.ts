@@ -53,6 +53,7 @@ export type SearchResponse = Schemas["SearchResponse"];
 export type SearchHit = Schemas["SearchHit"];
 export type Highlight = Schemas["Highlight"];
 
+export type Neighbours = Schemas["Neighbours"];
 export type SyncedFolders = Schemas["SyncedFolders"];
 export type SyncedFolder = Schemas["SyncedFolder"];
 export type IngestResponse = Schemas["IngestResponse"];

@@ -59,6 +59,7 @@ const UNITS: Record<string, Message> = {
   chunks: "passages",
   documents: "documents",
   files: "files",
+  items: "items",
   pages: "pages",
   pairs: "pairs",
   questions: "questions",

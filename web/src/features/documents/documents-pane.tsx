@@ -24,6 +24,7 @@ import { PasteText } from "./paste-text";
 import { SamplesLine } from "./samples-line";
 import { SyncedFolders } from "./synced-folders";
 import { UploadList } from "./upload-list";
+import { ZoteroSync } from "./zotero-sync";
 
 const EVERY: readonly Library[] = ["papers", "public"];
 
@@ -124,6 +125,7 @@ export function DocumentsPane({ onPickFiles, onPickFolder }: { onPickFiles: () =
           })}
         </div>
         <LinkForm />
+        <ZoteroSync />
         <SyncedFolders />
       </div>
     </section>

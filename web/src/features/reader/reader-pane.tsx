@@ -12,6 +12,7 @@ import { type ReaderTarget, useWorkspace } from "@/hooks/use-workspace";
 import { byline } from "@/lib/format";
 import { t } from "@/lib/language";
 import { CorrectView } from "./correct-view";
+import { NoteLinks } from "./note-links";
 import { TextView } from "./text-view";
 
 // pdf.js is large and most documents are text: it is fetched with the first PDF.
@@ -69,6 +70,7 @@ export function ReaderPane({ target }: { target: ReaderTarget }) {
           <Failure error={document.error} onRetry={() => void document.refetch()} />
         </div>
       )}
+      {record !== undefined && <NoteLinks key={record.doc_id} note={record} />}
       {record !== undefined && target.revision !== null && target.revision < record.revision && view !== "correct" && (
         <Banner className="m-2" action={<Button look="quiet" onClick={() => read({ ...target, revision: record.revision, start: 0, end: 0 })}>{t("Show the text of now")}</Button>}>
           {t("The words of then: this document was read again, corrected or replaced since.")}

@@ -38,6 +38,7 @@ const KINDS: Record<string, Message> = {
   reembed: "New vectors for a library",
   reread: "Reading files again",
   samples: "Sample documents",
+  zotero: "Sync with Zotero",
 };
 
 function nameOf(kind: string): string {
