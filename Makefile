@@ -222,7 +222,7 @@ reader: | $(DATA) ## train the reader on the sets in DATA/train, into app/bundle
 two-rates: dev ## how much the check calls supported, of false sentences and of true ones, into evaluation/reports/two_rates.md (DATA adds published sets)
 	$(BIN)/python -m evaluation.studies.two_rates --data $(DATA)
 
-STUDIES := fusion confidence extractive answers whole
+STUDIES := fusion confidence extractive answers whole tables
 
 .PHONY: studies ablation-samples $(addprefix study-,$(STUDIES))
 studies: $(addprefix study-,$(STUDIES)) ablation-samples ## every study of retrieval and answers, into evaluation/reports (an hour)
@@ -241,6 +241,9 @@ study-answers: dev ## the samples' question file without a model, into evaluatio
 
 study-whole: dev | $(DATA) ## whole documents with their questions, without a model, into evaluation/reports/whole.md
 	$(BIN)/python -m evaluation.studies.whole --data $(DATA)
+
+study-tables: dev | $(DATA) ## tables of PDFs, beside known ones, into evaluation/reports/tables.md (PEER=/path/to/python with pdfplumber reads them too)
+	$(BIN)/python -m evaluation.studies.tables --data $(DATA) $(if $(PEER),--peer $(PEER))
 
 # Names its model as the server does: OLLAMA_BASE_URL and LLM_MODEL, or LLM_PROVIDER=openai_compatible, HOSTED_URL and HOSTED_MODEL.
 QUESTIONS ?= 50

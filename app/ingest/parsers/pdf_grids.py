@@ -61,14 +61,14 @@ class Grid(NamedTuple):
 
 def grids_of(page: pypdfium2.PdfPage) -> list[Grid]:
     """Return the grids of a page, from top to bottom."""
-    across, down = _rules(page)
+    across, down = rules_of(page)
     if len(across) < _LEAST_LINES or len(down) < _LEAST_LINES:
         return []
     found = (_grid(*group) for group in _crossing(across, down))
     return sorted((grid for grid in found if grid), key=lambda grid: -grid.rows[0])
 
 
-def _rules(page: pypdfium2.PdfPage) -> tuple[list[Rule], list[Rule]]:
+def rules_of(page: pypdfium2.PdfPage) -> tuple[list[Rule], list[Rule]]:
     """Return the horizontal and the vertical rules, those on one line that touch as one."""
     across: list[Rule] = []
     down: list[Rule] = []

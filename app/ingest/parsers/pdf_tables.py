@@ -77,6 +77,39 @@ class PageTables(PageLines):
     ) -> None:
         super().__init__(page, textpage)
         self._above, self._ends_with = heads, list[tuple[Line, Heads]]()
+        self._parted: list[list[tuple[Area, list[Piece]]]] = []
+        """Ruled tables, and labels with their values."""
+        self._aligned: list[list[Line]] = []
+        """Heads and rows of the others."""
+
+    def tables(self) -> list[list[tuple[Area, str]]]:
+        """Return the filled cells of the page's tables, as drawn: without labels and marks."""
+        found = [*self._parted, *map(self._placed, self._aligned)]
+        return [[(area, self._drawn(pieces)) for area, pieces in cells] for cells in found]
+
+    def _drawn(self, pieces: Sequence[Piece]) -> str:
+        kept = ("-" if piece == HYPHEN else piece for piece in pieces)
+        spans = (piece for piece in kept if piece in ("-", " ") or not isinstance(piece, str))
+        return self._text(list(spans)).strip()
+
+    def _placed(self, lines: Sequence[Line]) -> list[tuple[Area, list[Piece]]]:
+        """Return the cells of lines in the columns that the narrower of them make."""
+        extents = sorted(chain(*map(self._extents, lines)), key=lambda one: one[1] - one[0])
+        columns: list[tuple[float, float]] = []
+        for left, right in extents:
+            over = _over((left, right), columns)
+            if not over:
+                columns.append((left, right))
+            elif len(over) == 1:
+                held = columns[over[0]]
+                columns[over[0]] = min(held[0], left), max(held[1], right)
+        columns.sort()
+        found = []
+        for row, line in enumerate(lines):
+            for extent, cell in zip(self._extents(line), line.cells, strict=True):
+                over = _over(extent, columns)
+                found.append((Area(row, over[0], row + 1, over[-1] + 1), cell))
+        return found
 
     # Ruled tables.
 
@@ -112,7 +145,7 @@ class PageTables(PageLines):
         if line.is_ruled or apart or box.bottom > grid.rows[0] or box.top < grid.rows[-1]:
             return {}, []
         for whole in line.runs:
-            for run in self._parted(whole, grid.columns):
+            for run in self._cut_at(whole, grid.columns):
                 middle = (run.left + run.right) / 2, (run.bottom + run.top) / 2
                 cell = grid.at(*middle)
                 if cell is None:
@@ -121,7 +154,7 @@ class PageTables(PageLines):
                     inside.setdefault(cell, []).append(run)
         return inside, outside
 
-    def _parted(self, run: Run, edges: Sequence[float]) -> list[Run]:
+    def _cut_at(self, run: Run, edges: Sequence[float]) -> list[Run]:
         """Return a text object in pieces where it passes an edge between two words."""
         passed = [edge for edge in edges if run.left + 1 < edge < run.right - 1]
         if not passed:
@@ -184,6 +217,7 @@ class PageTables(PageLines):
                 label = texts[new[0]].rstrip(":")
                 line.pieces, line.kind = [f"{label}: ", *pieces[new[1]]], "field"
             made.append(line)
+        self._parted.append([(cell, pieces[cell]) for cell in filled])
         if labels and made:
             columns = list(pairwise(grid.columns))
             self._ends_with.append((made[-1], Heads(Table(columns, labels), is_ruled=True)))
@@ -263,6 +297,13 @@ class PageTables(PageLines):
             if field is None or at not in taken:
                 made.append(line)
                 continue
+            if {at - 1, at - _FARTHEST_FIELD}.isdisjoint(taken):
+                self._parted.append([])
+            row = len(self._parted[-1]) // _LABEL_AND_VALUE
+            self._parted[-1] += [
+                (Area(row, 0, row + 1, 1), [field.label]),
+                (Area(row, 1, row + 1, 2), [field.value]),
+            ]
             before = [run for run in line.runs if run.end <= field.label[0]]
             if before:
                 made.append(line_of([[run] for run in before], is_broken=False))
@@ -414,6 +455,7 @@ class PageTables(PageLines):
         """Return lines; the cells of rows under heads that stand above them bear their labels."""
         end = 0
         table: Table | None = None
+        heads: set[int] = set()
         for is_row, run in groupby(enumerate(lines), _is_bare_row):
             places, rows = zip(*run, strict=True)
             if not is_row:
@@ -424,6 +466,7 @@ class PageTables(PageLines):
             if not goes_on and self._begins_with_heads(rows):
                 at, rows = at + 1, rows[1:]
             found = self._table(lines[max(0, at - 2) : at], rows)
+            heads |= {at - 1} if found else set()
             if found is None and goes_on and above is not None:
                 table = above.table
             else:
@@ -433,6 +476,9 @@ class PageTables(PageLines):
                     self._label(row, table)
                 is_ruled = table is (above and above.table) and above is not None and above.is_ruled
                 self._ends_with.append((rows[-1], Heads(table, is_ruled)))
+        belongs = groupby(enumerate(lines), lambda one: _is_bare_row(one) or one[0] in heads)
+        runs = ([line for _, line in run if line.cells] for is_table, run in belongs if is_table)
+        self._aligned = [run for run in runs if len(run) > 1]
         return lines
 
     def _with_words(self, lines: list[Line]) -> list[Line]:
