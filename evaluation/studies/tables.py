@@ -98,7 +98,7 @@ class Labelled:
 
 
 def is_held_out(path: Path) -> bool:
-    """Return whether a PDF is of the half on which no rule of the reader was tried."""
+    """Return whether a PDF is of the half on which rules of the reader were not tried."""
     return hashlib.sha256(path.read_bytes()).digest()[0] % 2 == 1
 
 
