@@ -277,7 +277,8 @@ class RuledTables(PageLines):
     def _ruled_rows(self, grid: Grid, held: Held, above: Heads | None) -> list[Line]:
         """Return the rows of a grid as lines: `Label: value | Label: value`; none for a frame.
 
-        The heads `above` are those of the page before, where the table may go on.
+        The heads `above` are those of the page before, where the table may go on; it also goes on
+        in a grid of the same columns on this page that begins with figures.
         """
         pieces = {cell: self._pieces_of(lines) for cell, lines in held.items()}
         texts = {cell: " ".join(resolved(self._text(of)).split()) for cell, of in pieces.items()}
@@ -286,6 +287,10 @@ class RuledTables(PageLines):
         in_rows = [[cell for cell in filled if cell.row == row] for row in range(height)]
         is_frame = any(len(text) > _LONGEST_RULED for text in texts.values())
         carried = above.table.labels if above and above.are_ruled_by(grid.columns) else {}
+        top = next(filter(None, in_rows), [])
+        if not carried and any(NUMBER.match(texts[cell]) for cell in top[1:]):
+            before = [one for _, one in self._ends_with if one.are_ruled_by(grid.columns)]
+            carried = before[-1].table.labels if before else {}
         least = 1 if carried else _LEAST_RULED
         if is_frame or sum(len(row) > 1 for row in in_rows) < least:
             return []
@@ -369,9 +374,11 @@ class RuledTables(PageLines):
             has_units = all(_UNIT.fullmatch(texts[cell]) for cell in rows[at]) and rows[at]
             if is_lowest and not has_units and (found := _labels_below(labels, rows[at:])):
                 return at, found
-        if labels and (corner := labels.get(min(labels))):
-            rest = {at: text for at, text in labels.items() if text != corner}
-            labels = {min(labels): corner, **rest}
+        if labels:
+            corner = min(rows[first])
+            for column in range(corner.column + 1, corner.end_column):
+                if labels[column] == labels[corner.column]:
+                    del labels[column]
         found = _labels_below(labels, rows[at:])
         return (at, found) if found else (first, {})
 
@@ -379,9 +386,21 @@ class RuledTables(PageLines):
 def _labels_below(labels: Mapping[int, str], rows: Sequence[Sequence[Area]]) -> Mapping[int, str]:
     """Return labels if all but few columns in which cells of rows begin have one of their own."""
     used = {cell.column for row in rows for cell in row}
-    told = [text for at, text in labels.items() if at in used]
-    is_whole = len(used) - len(told) <= MOST_UNNAMED and len({*told}) == len(told)
+    told = [labels[at] for at in sorted(used) if at in labels]
+    is_whole = len(used) - len(told) <= MOST_UNNAMED and are_distinct(told)
     return labels if told and is_whole else {}
+
+
+def are_distinct(labels: Sequence[str]) -> bool:
+    """Return whether no label of columns says what another does, unless all of them come again.
+
+    A long table is set in parts side by side, each under the same heads.
+    """
+    names = len({*labels})
+    parts, rest = divmod(len(labels), max(names, 1))
+    return (names > 1 and not rest and [*labels] == [*labels[:names]] * parts) or names == len(
+        labels
+    )
 
 
 def _has_own_heads(

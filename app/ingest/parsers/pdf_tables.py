@@ -43,11 +43,12 @@ from app.ingest.parsers.pdf_ruled import (
     MOST_UNNAMED,
     YEARS,
     RuledTables,
+    are_distinct,
     by_level,
     columns_over,
+    may_be_head,
     parts_of,
 )
-from app.ingest.parsers.tables import DAY
 
 _LONGEST_LABEL = 40
 _MOST_CELL_LINES = 12
@@ -64,6 +65,10 @@ _MOST_STACKED = 60
 """Text objects of a line of heads."""
 _HIGHEST_HEAD = 12
 """Heights of a line from the first row to the top of its heads."""
+_FARTHEST_HEAD = 4.0
+"""Heights of a line between the first row and the lowest line of its heads."""
+_RAISED = 0.4
+"""Heights of a line, over its lowest part, from which a number is that of a note."""
 _LEADING_IN_CELL = 0.75
 """Heights of a line between two lines of one head, at most."""
 _FARTHEST_STACKED = 1.5
@@ -593,21 +598,29 @@ class PageTables(RuledTables):
         found: list[Level] = []
         tops: dict[int, float] = {}
         cut = (part for run in runs for part in self._cut_at(self._trimmed(run), edges))
-        for level in reversed(by_level([*cut])):
-            box, high = box_around(level), max(run.top - run.bottom for run in level)
-            own = self._named_by(level, columns)
+        for whole in reversed(by_level([*cut])):
+            high = max(run.top - run.bottom for run in whole)
+            lowest = min(run.bottom for run in whole)
+            level = [run for run in whole if not self._is_mark(run, lowest, high)] or whole
+            box = box_around(level)
+            farthest = _FARTHEST_STACKED if tops else _FARTHEST_HEAD
+            own = self._named_by(parts_of(level), columns)
             reach = [over for over, *_ in own]
             spread = {at for over in reach if len(over) > 1 for at in over}
             is_title = any(len(over) > 1 and not over[0] for over in reach)
-            if (
-                box.bottom - top > _FARTHEST_STACKED * high
-                or is_title
-                or spread - {*tops}
-                or not own
-            ):
+            if box.bottom - top > farthest * high or is_title or not own:
                 break
+            if spread - {*tops}:  # the words of heads that stand near each other
+                pieces = groupby(sorted(level), lambda run: _nearest_of(run, columns))
+                parts = [(over, [*part]) for over, part in pieces]
+                found_in = self._named_by([part for _, part in parts], columns)
+                pairs = zip(parts, found_in, strict=False)
+                own = [(over, text, part) for (over, _), (_, text, part) in pairs]
+                reach = [over for over, *_ in own]
             top = max(top, box.top)
-            if reach == [[0]] and not tops:  # names the rows below
+            middles = ((one + right) / 2 for one in (left, columns[1][0]))
+            across = any(abs((box.left + box.right) / 2 - one) < 2 * ALIGNED for one in middles)
+            if not tops and len(own) == 1 and (reach == [[0]] or across):  # names the rows below
                 continue
             heads: Level = []
             for over, text, part in own:
@@ -620,19 +633,22 @@ class PageTables(RuledTables):
                 tops |= dict.fromkeys(over, max(run.top for run in part))
         return found
 
+    def _is_mark(self, run: Run, lowest: float, high: float) -> bool:
+        """Return whether a text object of a line is the raised number of a note."""
+        text = self.characters[run.start : run.end].strip()
+        return text.isdecimal() and run.bottom - lowest > _RAISED * high
+
     def _named_by(
-        self, level: Sequence[Run], columns: Sequence[tuple[float, float]]
+        self, parts: Sequence[list[Run]], columns: Sequence[tuple[float, float]]
     ) -> list[tuple[list[int], str, list[Run]]]:
         """Return the columns that the texts of a line stand above; none where one is no head."""
-        parts = parts_of(level)
         texts = [
             " ".join(self.characters[run.start : run.end].strip() for run in part) for part in parts
         ]
         extents = [(part[0].left, part[-1].right) for part in parts]
         reach = [columns_over(extent, columns) or [_beside(extent, columns)] for extent in extents]
-        if any(len(text) > LONGEST_HEAD for text in texts):
-            return []
-        if not _count_up(texts) and any(map(_is_figure, texts)):
+        named = (may_be_head(text) or _RANGE.fullmatch(text) for text in texts)
+        if not _count_up(texts) and not all(named):
             return []
         return list(zip(reach, texts, parts, strict=True))
 
@@ -712,11 +728,6 @@ def _is_seed(line: Line) -> bool:
     return line.kind == "row" and len(line.cells) >= LEAST_NUMBERS
 
 
-def _is_figure(text: str) -> bool:
-    named = YEARS.match(text) or DAY.fullmatch(text) or _RANGE.fullmatch(text)
-    return NUMBER.match(text) is not None and not named
-
-
 def _count_up(texts: Sequence[str]) -> bool:
     """Return whether the numbers among texts count up by one, three at least, as heads may."""
     numbers = [
@@ -788,9 +799,21 @@ def _table_of(columns: list[tuple[float, float]], labels: Mapping[int, str]) -> 
     named = [*range(len(columns) - len(labels), len(columns))]
     if len(columns) - len(labels) > MOST_UNNAMED or sorted(labels) != named:
         return None
-    if len(set(labels.values())) < len(labels) or max(map(len, labels.values())) > LONGEST_HEAD:
+    texts = [labels[at] for at in named]
+    if not are_distinct(texts) or max(map(len, texts)) > LONGEST_HEAD:
         return None
     return Table(columns, labels)
+
+
+def _nearest_of(run: Run, columns: Sequence[tuple[float, float]]) -> list[int]:
+    """Return the one column that a text is above, as its middle tells where it is over several."""
+    extent = run.left, run.right
+    over = columns_over(extent, columns)
+    return (
+        over
+        if len(over) == 1
+        else [(_nearest(*extent, columns) if over else _beside(extent, columns))]
+    )
 
 
 def _beside(extent: tuple[float, float], columns: Sequence[tuple[float, float]]) -> int:

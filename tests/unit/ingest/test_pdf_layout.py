@@ -655,3 +655,31 @@ def test_heads_of_groups_are_those_of_the_columns_that_are_nearest() -> None:
         "Year: 2012 | All Boys: 55 | All Girls: 39 | State Boys: 15 | State Girls: 48"
         " | Free Boys: 35 | Free Girls: 13",
     ]
+
+
+def test_heads_that_come_again_name_the_columns_of_parts_side_by_side() -> None:
+    heads = ["Age", "People", "Age", "People"]
+    rows = [["30", "412", "50", "388"], ["31", "405", "51", "371"], ["32", "398", "52", "365"]]
+    assert ruled([heads, *rows])[1] == "Age: 30 | People: 412 | Age: 50 | People: 388"
+    twice = [["Age", "Age", "People"], *(row[:3] for row in rows)]
+    assert ":" not in "".join(ruled(twice)), "two columns of one name are told apart by nothing"
+
+
+def test_a_grid_below_another_one_of_its_columns_has_its_heads() -> None:
+    edges = [45, 115, 185, 255]
+    below = [(left, level - 60, size, text) for left, level, size, text in table(MILLS[1:], 585)]
+    pieces = [*table(MILLS), (50.0, 540.0, 10.0, "Closed since"), *below]
+    levels = [612, 596, 581, 566, 551]
+    found = with_rules(pieces, [*rules(edges, levels), *rules(edges, [536, 521, 506, 491])])
+    assert found[1:4] == found[-3:] == MILL_ROWS
+
+
+def test_a_title_over_all_columns_is_no_head_of_the_one_below_it() -> None:
+    heads = [["Mill", "1901", "1902", "1903"]]
+    rows = [["Upper", "12", "14", "13"], ["Lower", "22", "21", "24"]]
+    group: list[Placed] = [(165, 587, 10, "in thousands")]
+    found = parsed([*table(heads, 605), *group, *table(rows, 570)]).text.split("\n")
+    assert found[-2:] == [
+        "Mill: Upper | 1901: 12 | 1902: 14 | 1903: 13",
+        "Mill: Lower | 1901: 22 | 1902: 21 | 1903: 24",
+    ]
