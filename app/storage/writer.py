@@ -6,6 +6,7 @@ A deletion is hidden at once, purged when its grace is over, undone until then.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -22,7 +23,7 @@ from sqlalchemy import (
     update,
 )
 
-from app.core.errors import InvalidInput, NotFound
+from app.core.errors import InvalidInput, NotFound, StorageError
 from app.core.types import (
     Chunk,
     DeleteResult,
@@ -70,6 +71,8 @@ from app.storage.catalog.vectors import Builds, checked_rows, claim_fingerprint,
 from app.storage.files.durable import utc_now, utc_text
 from app.storage.files.originals import Originals
 from app.storage.projector import Projector
+
+log = logging.getLogger(__name__)
 
 CLEAR_BATCH = 500
 """Documents per transaction when a library is cleared."""
@@ -134,6 +137,7 @@ class CatalogIndexWriter:
             written = self._store(drafts, None, leave_out=False)
         for library in sorted({draft.library for draft in drafts}):
             self._words[library].await_found(written.claims.get(library))
+        self._apply_kept(written)
         return written.results
 
     def store(
@@ -165,7 +169,16 @@ class CatalogIndexWriter:
                 continue
             chunks = sum(len(draft.chunks) for draft in drafts if draft.library is library)
             self._words[library].gather(claim, chunks)
+        self._apply_kept(written)
         return written.results
+
+    def _apply_kept(self, written: Written) -> None:
+        """Bring vectors that chunks have from the revision before into the projections."""
+        for library in sorted(written.kept):
+            try:
+                self.apply(library)
+            except StorageError:  # they are stored; the next call goes on
+                log.exception("vectors of %s could not be applied yet", library.value)
 
     def flush(self, library: Library) -> None:
         """Wait until everything stored is durable in the index of words and found.

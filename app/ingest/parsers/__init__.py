@@ -16,7 +16,7 @@ from app.ingest.parsers.sniffing import identify, pdf_start
 if TYPE_CHECKING:
     from app.ingest.ocr import Recognise
 
-READER_VERSION = "10"
+READER_VERSION = "11"
 """Of parsers, metadata and sections: another one makes something else of the same bytes, and a
 file sent again is read again."""
 

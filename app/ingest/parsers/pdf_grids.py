@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from itertools import product
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from itertools import chain, pairwise, product
+from statistics import median
 from typing import NamedTuple
 
 import pypdfium2
@@ -19,6 +20,11 @@ _MOST_RULES = 4_000
 """Of a page; a drawing has more."""
 _MOST_LINES = 400
 """Of a grid, in either direction."""
+_THINNEST = 7.0
+"""Points of a row or a column; between two rules nearer to each other nothing is written."""
+_OPEN = 12.0
+"""Points, more than between two rules of a border, by which rules of rows reach over the last of
+the columns'."""
 _LEAST_LINES = 3
 """In either direction: two columns, two rows."""
 
@@ -47,28 +53,86 @@ class Grid(NamedTuple):
     rows: list[float]
     cells: list[Area]
 
-    def at(self, x: float, y: float) -> Area | None:
-        """Return the cell around a point."""
-        column = bisect_right(self.columns, x) - 1
-        row = bisect_right([-edge for edge in self.rows], -y) - 1
-        inside = (
-            cell
+    def finder(self) -> Callable[[float, float], Area | None]:
+        """Return what finds the cell around a point."""
+        lows = [-edge for edge in self.rows]
+        taken = {place: cell for cell in reversed(self.cells) for place in _places(cell)}
+
+        def at(x: float, y: float) -> Area | None:
+            return taken.get((bisect_right(lows, -y) - 1, bisect_right(self.columns, x) - 1))
+
+        return at
+
+    def closed(self, filled: Sequence[Area]) -> Grid:
+        """Return the grid without the gaps of double rules: thin, and with nothing in them."""
+        beside = {one.column for one in filled if one.end_column - one.column == 1}
+        below = {one.row for one in filled if one.end_row - one.row == 1}
+        columns = _wide(self.columns, beside)
+        rows = _wide([-edge for edge in self.rows], below)
+        cells = (
+            Area(
+                bisect_left(rows, cell.row),
+                bisect_left(columns, cell.column),
+                bisect_left(rows, cell.end_row),
+                bisect_left(columns, cell.end_column),
+            )
             for cell in self.cells
-            if cell.row <= row < cell.end_row and cell.column <= column < cell.end_column
         )
-        return next(inside, None)
+        kept = [cell for cell in cells if cell.row < cell.end_row and cell.column < cell.end_column]
+        return Grid(
+            [self.columns[at] for at in _edges(columns, self.columns)],
+            [self.rows[at] for at in _edges(rows, self.rows)],
+            kept,
+        )
+
+    def with_columns(self, edges: Sequence[float]) -> Grid:
+        """Return the grid with further edges between columns, which cells reach over."""
+        columns = sorted([*self.columns, *edges])
+        moved = [bisect_left(columns, edge) for edge in self.columns]
+        cells = [
+            cell._replace(column=moved[cell.column], end_column=moved[cell.end_column])
+            for cell in self.cells
+        ]
+        return self._replace(columns=columns, cells=cells)
+
+    def with_rows(self, cuts: Mapping[Area, Sequence[float]]) -> Grid:
+        """Return the grid with further edges between rows, at each of which some cells are cut."""
+        rows = list(self.rows)
+        for edge in {*chain(*cuts.values())}:
+            if all(abs(edge - other) > _NEAR for other in rows):
+                rows.append(edge)
+        rows.sort(reverse=True)
+        moved = [rows.index(edge) for edge in self.rows]
+        cells: list[Area] = []
+        for cell in self.cells:
+            first, end = moved[cell.row], moved[cell.end_row]
+            own = cuts.get(cell, ())
+            inner = range(first + 1, end) if own else ()
+            within = [at for at in inner if any(abs(rows[at] - edge) <= _NEAR for edge in own)]
+            places = [first, *within, end]
+            cells += [cell._replace(row=a, end_row=b) for a, b in pairwise(places)]
+        return self._replace(rows=rows, cells=cells)
+
+    def with_parts(self, starts: Mapping[Area, Sequence[int]]) -> Grid:
+        """Return the grid with some of its cells parted where these columns start."""
+        cells = [
+            cell._replace(column=first, end_column=end)
+            for cell in self.cells
+            for first, end in pairwise([cell.column, *starts.get(cell, ()), cell.end_column])
+        ]
+        return self._replace(cells=cells)
 
 
 def grids_of(page: pypdfium2.PdfPage) -> list[Grid]:
     """Return the grids of a page, from top to bottom."""
-    across, down = _rules(page)
-    if len(across) < _LEAST_LINES or len(down) < _LEAST_LINES:
+    across, down = rules_of(page)
+    if len(across) < _LEAST_LINES or not down:
         return []
     found = (_grid(*group) for group in _crossing(across, down))
     return sorted((grid for grid in found if grid), key=lambda grid: -grid.rows[0])
 
 
-def _rules(page: pypdfium2.PdfPage) -> tuple[list[Rule], list[Rule]]:
+def rules_of(page: pypdfium2.PdfPage) -> tuple[list[Rule], list[Rule]]:
     """Return the horizontal and the vertical rules, those on one line that touch as one."""
     across: list[Rule] = []
     down: list[Rule] = []
@@ -159,7 +223,9 @@ def _cross(across: Rule, down: Rule) -> bool:
 
 
 def _grid(across: Sequence[Rule], down: Sequence[Rule]) -> Grid | None:
-    beside, over = _by_place(down), _by_place(across)
+    if not down:
+        return None
+    beside, over = _by_place([*down, *_open_sides(across, down)]), _by_place(across)
     columns, rows = sorted(beside), sorted(over, reverse=True)
     if not all(_LEAST_LINES <= len(edges) <= _MOST_LINES for edges in (columns, rows)):
         return None
@@ -183,6 +249,15 @@ def _grid(across: Sequence[Rule], down: Sequence[Rule]) -> Grid | None:
     return Grid(columns, rows, cells) if len(cells) > len(rows) else None
 
 
+def _open_sides(across: Sequence[Rule], down: Sequence[Rule]) -> list[Rule]:
+    """Return the sides of a table that no rule closes, where most of its rows' rules end."""
+    low, high = min(rule.low for rule in down), max(rule.high for rule in down)
+    left, right = min(rule.at for rule in down), max(rule.at for rule in down)
+    first, last = median(rule.low for rule in across), median(rule.high for rule in across)
+    ends = [at for at, is_open in ((first, left - first), (last, last - right)) if is_open > _OPEN]
+    return [Rule(at, low, high) for at in ends]
+
+
 def _places(cell: Area) -> list[tuple[int, int]]:
     rows, columns = range(cell.row, cell.end_row), range(cell.column, cell.end_column)
     return list(product(rows, columns))
@@ -193,6 +268,20 @@ def _by_place(rules: Sequence[Rule]) -> dict[float, list[Rule]]:
     for rule in rules:
         found.setdefault(rule.at, []).append(rule)
     return found
+
+
+def _wide(edges: Sequence[float], filled: Container[int]) -> list[int]:
+    """Return the places between edges that hold something, or are wide enough for it."""
+    return [
+        at
+        for at, (low, high) in enumerate(pairwise(edges))
+        if at in filled or high - low >= _THINNEST
+    ]
+
+
+def _edges(kept: Sequence[int], of: Sequence[float]) -> list[int]:
+    """Return the edges at which the places that are kept begin, the outer ones at both ends."""
+    return [0, *kept[1:], len(of) - 1]
 
 
 def _lies(rules: Sequence[Rule], at: float) -> bool:

@@ -25,7 +25,8 @@ from app.ingest.parsers.pdf_lines import (
     Piece,
     line_of,
 )
-from app.ingest.parsers.pdf_tables import FARTHEST_HEAD, PageTables
+from app.ingest.parsers.pdf_ruled import FARTHEST_HEAD
+from app.ingest.parsers.pdf_tables import PageTables
 
 _MOST_PAGES = 50
 """Of a table, through which its heads are looked for."""

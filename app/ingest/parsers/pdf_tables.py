@@ -6,21 +6,20 @@ A table that ends a page hands its heads to the next page.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, groupby, pairwise
+from typing import NamedTuple
 
 import pypdfium2
 
-from app.ingest.parsers.blocks import Cell as FormCell
 from app.ingest.parsers.blocks import resolved
-from app.ingest.parsers.pdf_grids import Area, Grid
+from app.ingest.parsers.pdf_grids import Area
 from app.ingest.parsers.pdf_lines import (
     ALIGNED,
     BLANKS,
     CELL_GAP,
-    CLOSE,
     DIGITS,
     HYPHEN,
     LEAST_NUMBERS,
@@ -29,7 +28,6 @@ from app.ingest.parsers.pdf_lines import (
     Field,
     Heads,
     Line,
-    PageLines,
     Piece,
     Run,
     Table,
@@ -38,202 +36,102 @@ from app.ingest.parsers.pdf_lines import (
     box_around,
     line_of,
 )
-from app.ingest.parsers.tables import is_form
+from app.ingest.parsers.pdf_ruled import (
+    FARTHEST_HEAD,
+    LABEL_AND_VALUE,
+    LONGEST_HEAD,
+    MOST_UNNAMED,
+    YEARS,
+    RuledTables,
+    are_distinct,
+    by_level,
+    columns_over,
+    may_be_head,
+    parts_of,
+)
 
 _LONGEST_LABEL = 40
 _MOST_CELL_LINES = 12
 """From one row to the next, where cells have several lines."""
-_YEARS = re.compile(r"(?:1[5-9]|20)\d\d(?:\s?[/\u2013-]\s?(?:(?:1[5-9]|20)?\d\d))?\Z")
-_LONGEST_HEAD = 80
-_LABEL_AND_VALUE = 2
-"""Columns of a form."""
+_RANGE = re.compile(r"\d{1,3}\s?[\u2013-]\s?\d{1,3}")
 _FIELD_GAP = 1.5
 """Heights of a line between a label and its value."""
 _FARTHEST_FIELD = 2
 """Lines from one field to the next."""
 _LONGEST_FIELD_LABEL, _LONGEST_VALUE, _LONGEST_PAGE_NUMBER = 25, 60, 3
 """Characters; a shorter number behind words is that of a page."""
-_LONGEST_RULED = 1_200
-"""Characters of a cell; what holds more is the frame of a page."""
-_LEAST_RULED = 2
-"""Rows of several cells, the head among them."""
-_MOST_RULED_HEADS = 3
-_MOST_UNNAMED = 2
-"""Columns before the first that has a name."""
-FARTHEST_HEAD = 3
-"""Lines between two parts of a table under the same heads."""
 _MOST_HEAD_LINES = 4
+_MOST_STACKED = 60
+"""Text objects of a line of heads."""
+_HIGHEST_HEAD = 12
+"""Heights of a line from the first row to the top of its heads."""
+_FARTHEST_HEAD = 4.0
+"""Heights of a line between the first row and the lowest line of its heads."""
+_RAISED = 0.4
+"""Heights of a line, over its lowest part, from which a number is that of a note."""
+_LEADING_IN_CELL = 0.75
+"""Heights of a line between two lines of one head, at most."""
+_FARTHEST_STACKED = 1.5
+"""Heights of a line between two of them."""
 _LEADING = 0.8
 """Heights of a line between two lines of one cell."""
 _LEAST_WORDED = 4
 """Whole rows of words, the head among them."""
 
 
-class PageTables(PageLines):
+class Named(NamedTuple):
+    """A text above rows."""
+
+    over: list[int]
+    """The columns below it."""
+    text: str
+    runs: list[Run]
+    is_apart: bool
+    """It is no line of the text below it, but for several columns."""
+
+
+Level = list[Named]
+"""The texts on one line."""
+
+
+class PageTables(RuledTables):
     """Finds the rows of tables among the lines of a page, and what names their cells."""
 
     def __init__(
         self, page: pypdfium2.PdfPage, textpage: pypdfium2.PdfTextPage, heads: Heads | None = None
     ) -> None:
-        super().__init__(page, textpage)
-        self._above, self._ends_with = heads, list[tuple[Line, Heads]]()
+        super().__init__(page, textpage, heads)
+        self._aligned: list[list[Line]] = []
+        """Heads and rows of the others."""
 
-    # Ruled tables.
+    def tables(self) -> list[list[tuple[Area, str]]]:
+        """Return the filled cells of the page's tables, as drawn: without labels and marks."""
+        found = [*self._parted, *map(self._placed, self._aligned)]
+        return [[(area, self._drawn(pieces)) for area, pieces in cells] for cells in found]
 
-    def _with_grids(self, lines: list[Line], grids: Sequence[Grid]) -> list[Line]:
-        """Return lines; those inside a grid give way to its rows, with the labels of its head."""
-        for grid in grids:
-            held: dict[Area, list[tuple[Line, list[Run]]]] = {}
-            kept: list[Line] = []
-            place: int | None = None
-            for line in lines:
-                inside, outside = self._in_cells(line, grid)
-                if not inside:
-                    kept.append(line)
-                    continue
-                place = len(kept) if place is None else place
-                for cell, runs in inside.items():
-                    held.setdefault(cell, []).append((line, runs))
-                if outside:
-                    kept.append(line_of([[run] for run in outside], is_broken=False))
-                    self._arrange(kept[-1])
-            above = self._above if place is not None and place <= FARTHEST_HEAD else None
-            if rows := self._ruled_rows(grid, held, above):
-                kept[place:place] = rows
-                lines = kept
-        return lines
+    def _drawn(self, pieces: Sequence[Piece]) -> str:
+        kept = ("-" if piece == HYPHEN else piece for piece in pieces)
+        spans = (piece for piece in kept if piece in ("-", " ") or not isinstance(piece, str))
+        return self._text(list(spans)).strip()
 
-    def _in_cells(self, line: Line, grid: Grid) -> tuple[dict[Area, list[Run]], list[Run]]:
-        """Return a line's text objects by the cell that they stand in, and those in none."""
-        inside: dict[Area, list[Run]] = {}
-        outside: list[Run] = []
-        box = line.box
-        apart = box.left > grid.columns[-1] or box.right < grid.columns[0]
-        if line.is_ruled or apart or box.bottom > grid.rows[0] or box.top < grid.rows[-1]:
-            return {}, []
-        for whole in line.runs:
-            for run in self._parted(whole, grid.columns):
-                middle = (run.left + run.right) / 2, (run.bottom + run.top) / 2
-                cell = grid.at(*middle)
-                if cell is None:
-                    outside.append(run)
-                else:
-                    inside.setdefault(cell, []).append(run)
-        return inside, outside
-
-    def _parted(self, run: Run, edges: Sequence[float]) -> list[Run]:
-        """Return a text object in pieces where it passes an edge between two words."""
-        passed = [edge for edge in edges if run.left + 1 < edge < run.right - 1]
-        if not passed:
-            return [run]
-        starts, lefts = [run.start], [run.left]
-        for blank in BLANKS.finditer(self.characters, run.start + 1, run.end - 1):
-            before, behind = self._around(blank.end())
-            if passed and before.right - 1 <= passed[0] <= behind.left + 1:
-                starts.append(blank.end())
-                lefts.append(behind.left)
-                passed = [edge for edge in passed if edge > behind.left + 1]
-        ends, rights = [*starts[1:], run.end], [*lefts[1:], run.right]
-        return [
-            Run(left, run.bottom, right, run.top, start, end)
-            for left, right, start, end in zip(lefts, rights, starts, ends, strict=True)
-        ]
-
-    def _ruled_rows(
-        self, grid: Grid, held: Mapping[Area, Sequence[tuple[Line, list[Run]]]], above: Heads | None
-    ) -> list[Line]:
-        """Return the rows of a grid as lines: `Label: value | Label: value`; none for a frame.
-
-        The heads `above` are those of the page before, where the table may go on.
-        """
-        pieces = {cell: self._pieces_of(lines) for cell, lines in held.items()}
-        texts = {cell: " ".join(resolved(self._text(of)).split()) for cell, of in pieces.items()}
-        filled = [cell for cell in grid.cells if texts.get(cell)]
-        width, height = len(grid.columns) - 1, len(grid.rows) - 1
-        in_rows = [[cell for cell in filled if cell.row == row] for row in range(height)]
-        is_frame = any(len(text) > _LONGEST_RULED for text in texts.values())
-        carried = above.table.labels if above and above.are_ruled_by(grid.columns) else {}
-        least = 1 if carried else _LEAST_RULED
-        if is_frame or sum(len(row) > 1 for row in in_rows) < least:
-            return []
-        fields: list[list[FormCell | None]] = [
-            [FormCell(texts[cell]) for cell in row] for row in in_rows if row
-        ]
-        of_form = width == _LABEL_AND_VALUE and not carried and is_form(fields)
-        heads, labels = (0, {}) if of_form else self._ruled_heads(in_rows, texts, width)
-        if carried and not _has_own_heads(in_rows, texts, heads, labels, carried):
-            heads, labels = 0, carried
-        made: list[Line] = []
-        for row in range(height):
-            own = [cell for cell in filled if cell.row <= row < cell.end_row]
-            new = in_rows[row]
-            if not new:
-                continue
-            parts: list[Piece] = []
-            for cell in sorted(own, key=lambda one: one.column):
-                label = labels.get(cell.column, "") if row >= heads else ""
-                said = pieces[cell] if cell.row == row else [texts[cell]]
-                parts += [" | ", *([f"{label}: "] if label else []), *said]
-            runs = [run for cell in new for _, of in held[cell] for run in of]
-            line = line_of(
-                [[run] for run in sorted(runs, key=lambda run: run.start)], is_broken=False
-            )
-            line.pieces, line.is_ruled = parts[1:], True
-            line.kind = "row" if len(own) > 1 else ""
-            if of_form and len(new) == _LABEL_AND_VALUE:
-                label = texts[new[0]].rstrip(":")
-                line.pieces, line.kind = [f"{label}: ", *pieces[new[1]]], "field"
-            made.append(line)
-        if labels and made:
-            columns = list(pairwise(grid.columns))
-            self._ends_with.append((made[-1], Heads(Table(columns, labels), is_ruled=True)))
-        return made
-
-    def _pieces_of(self, lines: Sequence[tuple[Line, list[Run]]]) -> list[Piece]:
-        """Return what stands in a cell, its lines one after another, marks of powers kept."""
-        found: list[Piece] = []
-        for at, (line, runs) in enumerate(lines):
-            pending: list[Piece] = []
-            own: list[Piece] = []
-            for piece in line.pieces:
-                if isinstance(piece, str):
-                    pending.append(piece)
-                    continue
-                for run in runs:
-                    start, end = max(piece[0], run.start), min(piece[1], run.end)
-                    if start < end:
-                        own += [*pending, (start, end)]
-                        pending = []
-                pending = [] if not own else pending
-            own += [mark for mark in pending if mark == CLOSE]
-            ends_line = bool(runs) and runs[-1].end == line.end
-            link = HYPHEN if line.is_broken and ends_line else " "
-            found += [*self._stripped(own), *([link] if at + 1 < len(lines) else [])]
+    def _placed(self, lines: Sequence[Line]) -> list[tuple[Area, list[Piece]]]:
+        """Return the cells of lines in the columns that the narrower of them make."""
+        extents = sorted(chain(*map(self._extents, lines)), key=lambda one: one[1] - one[0])
+        columns: list[tuple[float, float]] = []
+        for left, right in extents:
+            over = columns_over((left, right), columns)
+            if not over:
+                columns.append((left, right))
+            elif len(over) == 1:
+                held = columns[over[0]]
+                columns[over[0]] = min(held[0], left), max(held[1], right)
+        columns.sort()
+        found = []
+        for row, line in enumerate(lines):
+            for extent, cell in zip(self._extents(line), line.cells, strict=True):
+                over = columns_over(extent, columns) or [_nearest(*extent, columns)]
+                found.append((Area(row, over[0], row + 1, over[-1] + 1), cell))
         return found
-
-    def _ruled_heads(
-        self, rows: Sequence[Sequence[Area]], texts: Mapping[Area, str], width: int
-    ) -> tuple[int, Mapping[int, str]]:
-        """Return how many rows are heads, and the label of each column.
-
-        Heads name every column but the first few, in words, as years or as ranges; a second row of
-        them stands under heads that reach over several columns.
-        """
-        first = next((at for at, row in enumerate(rows) if len(row) > 1), 0)
-        labels: dict[int, str] = {}
-        at = first
-        while at < len(rows) - 1 and at < first + _MOST_RULED_HEADS:
-            row = rows[at]
-            if not row or not all(_may_be_head(texts[cell]) for cell in row):
-                break
-            for cell in row:
-                for column in range(cell.column, cell.end_column):
-                    labels[column] = f"{labels.get(column, '')} {texts[cell]}".strip()
-            at += 1
-            if all(cell.end_column - cell.column == 1 for cell in row):
-                break
-        named = width - len(labels) <= _MOST_UNNAMED and len(set(labels.values())) == len(labels)
-        return (at, labels) if named and labels else (first, {})
 
     # Labels and their values, side by side.
 
@@ -263,6 +161,13 @@ class PageTables(PageLines):
             if field is None or at not in taken:
                 made.append(line)
                 continue
+            if {at - 1, at - _FARTHEST_FIELD}.isdisjoint(taken):
+                self._parted.append([])
+            row = len(self._parted[-1]) // LABEL_AND_VALUE
+            self._parted[-1] += [
+                (Area(row, 0, row + 1, 1), [field.label]),
+                (Area(row, 1, row + 1, 2), [field.value]),
+            ]
             before = [run for run in line.runs if run.end <= field.label[0]]
             if before:
                 made.append(line_of([[run] for run in before], is_broken=False))
@@ -277,7 +182,7 @@ class PageTables(PageLines):
     def _field_of(self, line: Line) -> Field | None:
         """Return the last two parts of a line, if a wide gap parts them and they may be a field."""
         runs = line.runs
-        if line.kind or len(runs) < _LABEL_AND_VALUE:
+        if line.kind or len(runs) < LABEL_AND_VALUE:
             return None
         gaps = [
             at
@@ -293,7 +198,7 @@ class PageTables(PageLines):
         is_label = (
             len(said) <= _LONGEST_FIELD_LABEL and said[:1].isalpha() and said[-1:] not in ".;,"
         )
-        is_abbreviated = said.endswith(".") and len(said.split()) <= _LABEL_AND_VALUE + 1
+        is_abbreviated = said.endswith(".") and len(said.split()) <= LABEL_AND_VALUE + 1
         is_page = text.isdigit() and len(text) <= _LONGEST_PAGE_NUMBER
         if not (is_label or is_abbreviated) or is_page or len(text) > _LONGEST_VALUE:
             return None
@@ -411,11 +316,20 @@ class PageTables(PageLines):
         return row
 
     def _with_labels(self, lines: list[Line]) -> list[Line]:
-        """Return lines; the cells of rows under heads that stand above them bear their labels."""
+        """Return lines; the cells of rows under heads that stand above them bear their labels.
+
+        Rows without heads have those of rows above them in the same columns.
+        """
         end = 0
         table: Table | None = None
+        heads: set[int] = set()
+        stacked: dict[int, list[Line]] = {}
+        named: list[tuple[float, Table]] = []
+        unnamed: list[Sequence[Line]] = []
+        upwards = sorted((line for line in lines if line.parts), key=_bottom)
         for is_row, run in groupby(enumerate(lines), _is_bare_row):
-            places, rows = zip(*run, strict=True)
+            places, of_run = zip(*run, strict=True)
+            rows: Sequence[Line] = of_run
             if not is_row:
                 continue
             at, last, end = places[0], end, places[-1] + 1
@@ -424,16 +338,41 @@ class PageTables(PageLines):
             if not goes_on and self._begins_with_heads(rows):
                 at, rows = at + 1, rows[1:]
             found = self._table(lines[max(0, at - 2) : at], rows)
+            heads |= {at - 1} if found else set()
+            if not goes_on and (found is None or len(found.labels) < len(found.columns)):
+                other, above_rows = self._stacked(upwards, rows)
+                if other is not None and (found is None or len(other.labels) > len(found.labels)):
+                    found, stacked[rows[0].start] = other, above_rows
+                    heads.discard(at - 1)
             if found is None and goes_on and above is not None:
                 table = above.table
             else:
                 table = found or (table if at - last <= FARTHEST_HEAD else None)
-            if table is not None:
-                for row in rows:
-                    self._label(row, table)
-                is_ruled = table is (above and above.table) and above is not None and above.is_ruled
-                self._ends_with.append((rows[-1], Heads(table, is_ruled)))
+            if table is None:
+                unnamed.append(rows)
+                continue
+            named.append((rows[0].box.top, table))
+            self._label_all(rows, table)
+        for rows in unnamed:
+            columns, top = self._columns_of(rows) or [], rows[0].box.top
+            over = [one for one in named if one[0] > top and Heads(one[1]).fit(columns)]
+            if over:
+                self._label_all(rows, min(over, key=lambda one: one[0])[1])
+        belongs = groupby(enumerate(lines), lambda one: _is_bare_row(one) or one[0] in heads)
+        runs = ([line for _, line in run if line.cells] for is_table, run in belongs if is_table)
+        self._aligned = [
+            [*chain(*(stacked.get(line.start, ()) for line in run[:2])), *run]
+            for run in runs
+            if len(run) > 1
+        ]
         return lines
+
+    def _label_all(self, rows: Sequence[Line], table: Table) -> None:
+        for row in rows:
+            self._label(row, table)
+        above = self._above
+        is_ruled = above is not None and above.is_ruled and table is above.table
+        self._ends_with.append((rows[-1], Heads(table, is_ruled)))
 
     def _with_words(self, lines: list[Line]) -> list[Line]:
         """Return lines; those of words in columns, one below the other, are rows.
@@ -529,7 +468,7 @@ class PageTables(PageLines):
         cells: dict[int, list[Piece]] = {}
         for line in sorted(lines, key=lambda one: -one.box.top):
             for extent, cell in zip(self._extents(line), line.cells, strict=True):
-                held = cells.setdefault(_over(extent, columns)[0], [])
+                held = cells.setdefault(columns_over(extent, columns)[0], [])
                 held += [" ", *self._stripped(cell)] if held else self._stripped(cell)
         head = line_of([part for line in lines for part in line.parts], is_broken=False)
         head.cells = [cells[at] for at in sorted(cells)]
@@ -549,7 +488,7 @@ class PageTables(PageLines):
             columns, starts = self._extents(row), self._cell_starts(line)
             held = line.pieces, line.cells, line.extents
             self._cut(line, {}, starts)
-            places = [_over(extent, columns) for extent in self._extents(line)]
+            places = [columns_over(extent, columns) for extent in self._extents(line)]
             taken = {over[0] for over in places if len(over) == 1}
             figures = [NUMBER.match(self._text(cell).strip()) for cell in line.cells[1:]]
             if any(figures) and len(taken) == len(places):
@@ -568,8 +507,10 @@ class PageTables(PageLines):
         if len(texts) < 2 or len(texts[0]) < 2:
             return False
         first, *others = texts
-        years = [[_YEARS.match(text) is not None for text in row] for row in texts[:2]]
+        years = [[YEARS.match(text) is not None for text in row] for row in texts[:2]]
         if all(years[0][1:]) and not years[0][0] and not all(years[1][1:]):
+            return True
+        if _count_up(first) and not _count_up(others[0]):
             return True
         if len(first) < max(map(len, others)) - 1 or not all(map(_may_be_label, first)):
             return False
@@ -609,9 +550,107 @@ class PageTables(PageLines):
             self._add_uppers(above[0], columns, labels)
             if len(set(labels.values())) < len(labels) or twice & set(labels.values()):
                 return None
-        if count - len(labels) > _MOST_UNNAMED or not all(map(_may_be_label, labels.values())):
+        if count - len(labels) > MOST_UNNAMED or not all(map(_may_be_label, labels.values())):
             return None
         return Table(columns, labels)
+
+    def _stacked(
+        self, lines: Sequence[Line], rows: Sequence[Line]
+    ) -> tuple[Table | None, list[Line]]:
+        """Return the columns of rows with the texts one below the other above them, and these.
+
+        The texts were drawn line by line or column by column. One that reaches over several columns
+        is for all of them, if each has a text below it; over the first one it is a title.
+        """
+        columns = self._columns_of(rows)
+        if columns is None or len(columns) < LEAST_NUMBERS:
+            return None, []
+        levels = self._levels_above(lines, rows, columns)
+        near = [own for level in levels if (own := [head for head in level if not head.is_apart])]
+        for used in (near, [*_spread_over(levels, columns)]):
+            if table := _table_of(columns, _labels_of(used)):
+                return table, _head_lines(used)
+        return None, []
+
+    def _levels_above(
+        self, lines: Sequence[Line], rows: Sequence[Line], columns: Sequence[tuple[float, float]]
+    ) -> list[Level]:
+        """Return the lines of texts above rows, from the lowest, and the columns of each text.
+
+        `lines` are those of the page, from the lowest.
+        """
+        edges = [(left[1] + right[0]) / 2 for left, right in pairwise(columns)]
+        left, right, top = columns[0][0], columns[-1][1], rows[0].box.top
+        far = _HIGHEST_HEAD * rows[0].high
+        first = bisect_left(lines, top - 1 - rows[0].high, key=_bottom)
+        runs = [
+            run
+            for line in lines[first : bisect_right(lines, top + far, key=_bottom)]
+            if line is not rows[0]
+            and line.kind in ("", "row")
+            and not line.is_ruled
+            and top - 1 <= line.box.bottom + 0.5 * line.high
+            and line.box.left < right
+            and line.box.right > left
+            and len(line.runs) <= _MOST_STACKED
+            for run in line.runs
+        ]
+        found: list[Level] = []
+        tops: dict[int, float] = {}
+        cut = (part for run in runs for part in self._cut_at(self._trimmed(run), edges))
+        for whole in reversed(by_level([*cut])):
+            high = max(run.top - run.bottom for run in whole)
+            lowest = min(run.bottom for run in whole)
+            level = [run for run in whole if not self._is_mark(run, lowest, high)] or whole
+            box = box_around(level)
+            farthest = _FARTHEST_STACKED if tops else _FARTHEST_HEAD
+            own = self._named_by(parts_of(level), columns)
+            reach = [over for over, *_ in own]
+            spread = {at for over in reach if len(over) > 1 for at in over}
+            is_title = any(len(over) > 1 and not over[0] for over in reach)
+            if box.bottom - top > farthest * high or is_title or not own:
+                break
+            if spread - {*tops}:  # the words of heads that stand near each other
+                pieces = groupby(sorted(level), lambda run: _nearest_of(run, columns))
+                parts = [(over, [*part]) for over, part in pieces]
+                found_in = self._named_by([part for _, part in parts], columns)
+                pairs = zip(parts, found_in, strict=False)
+                own = [(over, text, part) for (over, _), (_, text, part) in pairs]
+                reach = [over for over, *_ in own]
+            top = max(top, box.top)
+            middles = ((one + right) / 2 for one in (left, columns[1][0]))
+            across = any(abs((box.left + box.right) / 2 - one) < 2 * ALIGNED for one in middles)
+            if not tops and len(own) == 1 and (reach == [[0]] or across):  # names the rows below
+                continue
+            heads: Level = []
+            for over, text, part in own:
+                below = max(tops.get(at, 0.0) for at in over)
+                is_far = min(run.bottom for run in part) - below > _LEADING_IN_CELL * high
+                is_group = len(over) > 1 or (over[0] in tops and is_far)
+                heads.append(Named(over, text, part, is_group and 1 in (len(over), len(own))))
+            found.append(heads)
+            for over, _, part in own:
+                tops |= dict.fromkeys(over, max(run.top for run in part))
+        return found
+
+    def _is_mark(self, run: Run, lowest: float, high: float) -> bool:
+        """Return whether a text object of a line is the raised number of a note."""
+        text = self.characters[run.start : run.end].strip()
+        return text.isdecimal() and run.bottom - lowest > _RAISED * high
+
+    def _named_by(
+        self, parts: Sequence[list[Run]], columns: Sequence[tuple[float, float]]
+    ) -> list[tuple[list[int], str, list[Run]]]:
+        """Return the columns that the texts of a line stand above; none where one is no head."""
+        texts = [
+            " ".join(self.characters[run.start : run.end].strip() for run in part) for part in parts
+        ]
+        extents = [(part[0].left, part[-1].right) for part in parts]
+        reach = [columns_over(extent, columns) or [_beside(extent, columns)] for extent in extents]
+        named = (may_be_head(text) or _RANGE.fullmatch(text) for text in texts)
+        if not _count_up(texts) and not all(named):
+            return []
+        return list(zip(reach, texts, parts, strict=True))
 
     def _add_uppers(
         self, line: Line, columns: Sequence[tuple[float, float]], labels: dict[int, str]
@@ -630,11 +669,11 @@ class PageTables(PageLines):
         """Return the columns that each cell of a line is above, and the cells' texts."""
         if not line.cells:
             self._cut(line, {}, self._cell_starts(line))
-        places = [_over(extent, columns) for extent in self._extents(line)]
+        places = [columns_over(extent, columns) for extent in self._extents(line)]
         is_joined = any(len(over) > 1 for over in places) and len(line.parts) == 1
         if is_joined and (starts := self._word_groups(line, columns)):
             self._cut(line, {}, starts)
-            places = [_over(extent, columns) for extent in self._extents(line)]
+            places = [columns_over(extent, columns) for extent in self._extents(line)]
         texts = [" ".join(resolved(self._text(cell)).split()) for cell in line.cells]
         return places, texts
 
@@ -655,7 +694,7 @@ class PageTables(PageLines):
         return starts if outer and min(outer) > 1.2 * max(inner) else set()
 
     def _label(self, row: Line, table: Table) -> None:
-        places = [_over(extent, table.columns) for extent in self._extents(row)]
+        places = [columns_over(extent, table.columns) for extent in self._extents(row)]
         taken = [over[0] for over in places if len(over) == 1]
         if len(set(taken)) < len(places):
             return
@@ -677,6 +716,10 @@ def _are_one_below_other(first: Field, then: Field) -> bool:
     return labels and values
 
 
+def _bottom(line: Line) -> float:
+    return line.box.bottom
+
+
 def _is_bare_row(place: tuple[int, Line]) -> bool:
     return place[1].kind == "row" and not place[1].is_ruled
 
@@ -685,24 +728,100 @@ def _is_seed(line: Line) -> bool:
     return line.kind == "row" and len(line.cells) >= LEAST_NUMBERS
 
 
-def _has_own_heads(
-    rows: Sequence[Sequence[Area]],
-    texts: Mapping[Area, str],
-    heads: int,
-    labels: Mapping[int, str],
-    carried: Mapping[int, str],
-) -> bool:
-    """Return whether a grid names its columns itself, as the page before did or over figures."""
-    if not labels or [*labels.values()] == [*carried.values()]:
-        return bool(labels)
-    above = [texts[cell] for row in rows[:heads] for cell in row]
-    below = [texts[cell] for row in rows[heads:] for cell in row]
-    return not any(map(NUMBER.match, above)) and any(map(NUMBER.match, below))
+def _count_up(texts: Sequence[str]) -> bool:
+    """Return whether the numbers among texts count up by one, three at least, as heads may."""
+    numbers = [
+        int(text) for text in texts if text.isdecimal() and len(text) <= _LONGEST_PAGE_NUMBER
+    ]
+    figures = sum(any(map(str.isdigit, text)) for text in texts)
+    steps = {then - one for one, then in pairwise(numbers)}
+    return len(numbers) == figures >= LEAST_NUMBERS and steps == {1}
 
 
-def _over(extent: tuple[float, float], columns: Sequence[tuple[float, float]]) -> list[int]:
-    left, right = extent
-    return [at for at, column in enumerate(columns) if left < column[1] and right > column[0]]
+def _labels_of(levels: Sequence[Level]) -> dict[int, str]:
+    """Return what the lines of heads, from the lowest, call each column."""
+    labels: dict[int, str] = {}
+    for over, text, *_ in chain(*levels):
+        for at in over:
+            labels[at] = f"{text} {labels.get(at, '')}".strip()
+    return labels
+
+
+def _spread_over(
+    levels: Sequence[Level], columns: Sequence[tuple[float, float]]
+) -> Iterator[Level]:
+    """Yield the lines of heads; of several texts that are for fewer columns than have one below.
+
+    Each column with a name is below the text that is nearest.
+    """
+    named: set[int] = set()
+    for level in levels:
+        reach = [over for over, *_ in level]
+        if len(level) > 1 and named - {*chain(*reach)}:
+            middles = [(columns[over[0]][0] + columns[over[-1]][1]) / 2 for over in reach]
+            own: list[list[int]] = [[] for _ in level]
+            for at in sorted(named - {0}):
+                far = [abs(middle - sum(columns[at]) / 2) for middle in middles]
+                own[far.index(min(far))].append(at)
+            pairs = zip(own, level, strict=True)
+            yield [one._replace(over=over) for over, one in pairs if over]
+        elif kept := [head for head in level if not head.is_apart]:
+            yield kept
+        named |= {*chain(*reach)}
+
+
+def _head_lines(levels: Sequence[Level]) -> list[Line]:
+    """Return lines of heads, from the top; texts of one column that no other reaches over are one.
+
+    `levels` are from the lowest.
+    """
+    made: list[Line] = []
+    for _, group in groupby(levels, lambda one: any(len(over) > 1 for over, *_ in one)):
+        cells: dict[tuple[int, ...], list[Run]] = {}
+        for level in [*group][::-1]:
+            for over, _, part, _ in level:
+                cells.setdefault(tuple(over), []).extend(part)
+        line = line_of([[run] for part in cells.values() for run in part], is_broken=False)
+        line.cells = [
+            [piece for run in part for piece in (" ", (run.start, run.end))][1:]
+            for part in cells.values()
+        ]
+        line.extents = [
+            (min(run.left for run in part), max(run.right for run in part))
+            for part in cells.values()
+        ]
+        made.append(line)
+    return made[::-1]
+
+
+def _table_of(columns: list[tuple[float, float]], labels: Mapping[int, str]) -> Table | None:
+    """Return columns with their labels if all but the first few have one, none the same."""
+    named = [*range(len(columns) - len(labels), len(columns))]
+    if len(columns) - len(labels) > MOST_UNNAMED or sorted(labels) != named:
+        return None
+    texts = [labels[at] for at in named]
+    if not are_distinct(texts) or max(map(len, texts)) > LONGEST_HEAD:
+        return None
+    return Table(columns, labels)
+
+
+def _nearest_of(run: Run, columns: Sequence[tuple[float, float]]) -> list[int]:
+    """Return the one column that a text is above, as its middle tells where it is over several."""
+    extent = run.left, run.right
+    over = columns_over(extent, columns)
+    return (
+        over
+        if len(over) == 1
+        else [(_nearest(*extent, columns) if over else _beside(extent, columns))]
+    )
+
+
+def _beside(extent: tuple[float, float], columns: Sequence[tuple[float, float]]) -> int:
+    """Return the column that is least far from a text over none."""
+    return min(
+        range(len(columns)),
+        key=lambda at: max(columns[at][0] - extent[1], extent[0] - columns[at][1]),
+    )
 
 
 def _nearest(left: float, right: float, columns: Sequence[tuple[float, float]]) -> int:
@@ -711,12 +830,6 @@ def _nearest(left: float, right: float, columns: Sequence[tuple[float, float]]) 
     return min(range(len(columns)), key=lambda at: abs(sum(columns[at]) - middle))
 
 
-def _may_be_head(text: str) -> bool:
-    """Return whether a text may name a column: words, a year or a span of years."""
-    is_worded = any(map(str.isalpha, text)) and not NUMBER.match(text)
-    return len(text) <= _LONGEST_HEAD and (is_worded or _YEARS.match(text) is not None)
-
-
 def _may_be_label(text: str) -> bool:
     is_worded = any(map(str.isalpha, text)) and not NUMBER.match(text)
-    return len(text) <= _LONGEST_LABEL and (is_worded or _YEARS.match(text) is not None)
+    return len(text) <= _LONGEST_LABEL and (is_worded or YEARS.match(text) is not None)

@@ -30,7 +30,7 @@ _VALUE = re.compile(
 _NO_VALUE = re.compile(r"[-\u2013\u2014]+")
 """A dash where a value would stand."""
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d\Z")
-_DAY = re.compile(
+DAY = re.compile(
     r"\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./](?:\d{4}|\d\d)|(?:\d{1,2} )?[A-Z][a-z]{2} \d{4}"
 )
 """A date as a sheet or a file of separated values writes it."""
@@ -74,7 +74,7 @@ def _names_rows_below(heads: Line, rows: Sequence[Line]) -> bool:
 
 
 def _is_figure(text: str) -> bool:
-    return _VALUE.match(text) is not None and not _YEAR.match(text) and not _DAY.fullmatch(text)
+    return _VALUE.match(text) is not None and not _YEAR.match(text) and not DAY.fullmatch(text)
 
 
 def _side_by_side(band: list[Line]) -> list[list[Line]]:
@@ -175,7 +175,7 @@ def _heads(rows: Sequence[Line]) -> int | None:
         return 0
     if any(cell is None or cell.rows > 1 or cell.columns > 1 for cell in first):
         return None
-    days = [cell for cell in first[1:] if cell is not None and _DAY.fullmatch(cell.text)]
+    days = [cell for cell in first[1:] if cell is not None and DAY.fullmatch(cell.text)]
     is_named = len(days) == len(first) - 1 > 0 and not any(map(_has_day, body))
     for at, head in enumerate(first):
         cells = [cell for line in body if (cell := line[at]) is not None and cell.text]
@@ -195,7 +195,7 @@ def _heads(rows: Sequence[Line]) -> int | None:
 
 
 def _has_day(line: Line) -> bool:
-    return any(cell is not None and _DAY.fullmatch(cell.text) for cell in line[1:])
+    return any(cell is not None and DAY.fullmatch(cell.text) for cell in line[1:])
 
 
 def _shape(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, bindparam, select, update
 from sqlalchemy import Row as Found
@@ -26,11 +26,30 @@ from app.storage.catalog.rows import (
     search_key,
     strings_from,
 )
-from app.storage.catalog.schema import chunks, documents, rows_of
+from app.storage.catalog.schema import (
+    LAST_REVISION,
+    OF_REVISION,
+    chunks,
+    documents,
+    key_of,
+    libraries,
+    passage_codes,
+    put,
+    revisions,
+    rows_of,
+    vectors,
+)
 from app.storage.catalog.statements import RowValues as Row
 from app.storage.catalog.statements import SqlDialect
-from app.storage.catalog.texts import pack_corrections, pack_outline, pack_pages, pack_texts
+from app.storage.catalog.texts import (
+    pack_corrections,
+    pack_outline,
+    pack_pages,
+    pack_texts,
+    unpack_text,
+)
 from app.storage.catalog.uploads import WHOLE_LIBRARY, accepted_at, deletions_of
+from app.storage.catalog.vectors import store_vectors
 from app.storage.files.durable import utc_now
 
 
@@ -62,6 +81,16 @@ class Written:
     """Chunk ids that left the projections."""
     claims: dict[Library, Claim | None] = field(default_factory=dict)
     """Libraries that have a change; with its claim where several processes bring words."""
+    kept: set[Library] = field(default_factory=set)
+    """Libraries of which chunks have the vectors of the revision before."""
+
+
+class _Made(NamedTuple):
+    """What the model has made of a text; the code is missing where none is wanted."""
+
+    vector: bytes
+    sentences: bytes | None
+    tokens: bytes | None
 
 
 def distinct_runs(drafts: Sequence[DocumentDraft]) -> Iterator[list[int]]:
@@ -88,6 +117,25 @@ _CURRENT = select(*(documents.c[name] for name in _FIELDS)).where(
     documents.c.source_key.in_(bindparam("keys", expanding=True)),
 )
 
+_MADE = (
+    select(
+        chunks.c.start,
+        chunks.c.end,
+        vectors.c.vector,
+        passage_codes.c.sentences,
+        passage_codes.c.tokens,
+    )
+    .join(documents, OF_REVISION)
+    .join(libraries, libraries.c.library == documents.c.library)
+    .join(vectors, vectors.c.key == key_of(libraries.c.live_build))
+    .outerjoin(passage_codes, passage_codes.c.chunk_id == chunks.c.chunk_id)
+    .where(documents.c.doc == bindparam("of"))
+)
+_TEXT = (
+    select(revisions.c.text)
+    .join(documents, LAST_REVISION)
+    .where(documents.c.doc == bindparam("of"))
+)
 _OF_DRAFT = attrgetter(*statements.OF_DRAFT)
 
 Current = Mapping[tuple[Library, str], Found[*tuple[Any, ...]]]
@@ -186,8 +234,10 @@ class RevisionBatch:
             )
             results.append((draft, result))
         removed: dict[int, list[int]] = {}
+        made: dict[int, Mapping[str, _Made]] = {}
         for item in stored:
             if item.superseded is not None:
+                made[item.doc] = self._made_of(item.doc)
                 removed[item.doc] = gone = delete_chunk_vectors(self._sql, item.doc)
                 self._written.gone.setdefault(item.draft.library, []).extend(gone)
                 count_document(self._sql, item.doc, -1)
@@ -198,6 +248,7 @@ class RevisionBatch:
                 # vectors leave the catalog now.
                 delete_chunk_vectors(self._sql, old.doc)
         self._insert(stored, removed)
+        self._keep_vectors(stored, made)
         for library in {item.draft.library for item in stored}:
             before_of = {old.doc: held_by(old) for (of, _), old in current.items() if of is library}
             changed = {
@@ -208,6 +259,40 @@ class RevisionBatch:
             }
             self._labels.put_rows(library, changed)
         self._finish(results, stored, current)
+
+    def _made_of(self, doc: int) -> Mapping[str, _Made]:
+        """Return what the live build has of a document's live revision, by the text of chunks."""
+        rows = self._sql.execute(_MADE, {"of": doc}).all()
+        if not rows:
+            return {}
+        text = unpack_text(self._sql.execute(_TEXT, {"of": doc}).scalar_one())
+        return {text[start:end]: _Made(*of) for start, end, *of in rows}
+
+    def _keep_vectors(
+        self, stored: Sequence[_Stored], made: Mapping[int, Mapping[str, _Made]]
+    ) -> None:
+        """Give chunks whose text the revision before had its vectors and codes.
+
+        Both are made of the text alone: not of the heading that it stands under.
+        """
+        for library in {item.draft.library for item in stored}:
+            found = {
+                item.first_chunk_id + at: held
+                for item in stored
+                if item.draft.library is library and (of := made.get(item.doc))
+                for at, span in enumerate(item.draft.chunks)
+                if (held := of.get(item.draft.text[span.start : span.end]))
+            }
+            if not found:
+                continue
+            store_vectors(self._sql, library, {at: held.vector for at, held in found.items()})
+            codes = [
+                {"chunk_id": at, "sentences": held.sentences, "tokens": held.tokens}
+                for at, held in found.items()
+                if held.sentences is not None
+            ]
+            put(self._sql, passage_codes, codes)
+            self._written.kept.add(library)
 
     def _wanted(self, drafts: list[DocumentDraft], current: Current) -> Iterator[DocumentDraft]:
         """Yield drafts that no later deletion and no later upload of their document keeps out."""

@@ -487,3 +487,199 @@ def words_apart(*words: tuple[float, str]) -> list[Placed]:
 )
 def test_blanks_within_words_in_capitals_are_closed_up(pieces: list[Placed], text: str) -> None:
     assert parsed(pieces).text == text
+
+
+Rule = tuple[float, float, float, float]
+"""From one point to another."""
+
+
+def with_rules(pieces: Sequence[Placed], rules: Sequence[Rule]) -> list[str]:
+    """Return the lines of a page with pieces of text and rules."""
+    buffer = io.BytesIO()
+    canvas = Canvas(buffer, pagesize=(500, 700), invariant=1)
+    for left, baseline, size, text in pieces:
+        canvas.setFont("Helvetica", size)
+        canvas.drawString(left, baseline, text)
+    canvas.lines(rules)
+    canvas.save()
+    return parse_pdf(buffer.getvalue(), "page.pdf", IngestOptions()).text.split("\n")
+
+
+def rules(edges: Sequence[float], levels: Sequence[float], *, sides: bool = True) -> list[Rule]:
+    """Return rules at these places across the page, all or the inner ones, and at these levels."""
+    down = edges if sides else edges[1:-1]
+    across = [(edges[0], level, edges[-1], level) for level in levels]
+    return [*across, *((at, levels[0], at, levels[-1]) for at in down)]
+
+
+MILLS = [
+    ["Mill", "Built", "Height"],
+    ["Upper", "1388", "3.5"],
+    ["Lower", "1402", "2.25"],
+    ["Town", "1877", "9.0"],
+]
+MILL_ROWS = [
+    "Mill: Upper | Built: 1388 | Height: 3.5",
+    "Mill: Lower | Built: 1402 | Height: 2.25",
+    "Mill: Town | Built: 1877 | Height: 9.0",
+]
+
+
+@pytest.mark.parametrize(
+    "drawn_rules",
+    [
+        rules([45, 115, 185, 255], [612, 596, 581, 566, 551], sides=False),
+        rules([45, 115, 185, 255], [612, 596, 551]),
+        rules([45, 115, 255], [612, 596, 581, 566, 551]),
+        [
+            *rules([45, 115, 185, 255], [612, 596, 581, 566, 551]),
+            *rules([48, 112, 118, 182, 188, 252], [610, 598, 594, 583, 579, 568, 564, 553]),
+        ],
+    ],
+    ids=["open sides", "no rules between rows", "no rule between two columns", "double rules"],
+)
+def test_rows_and_columns_of_a_ruled_table_are_told_where_rules_are_missing_or_double(
+    drawn_rules: list[Rule],
+) -> None:
+    assert with_rules(table(MILLS), drawn_rules)[1:] == MILL_ROWS
+
+
+def test_cells_are_parted_where_a_rule_between_columns_stops() -> None:
+    down = [(at, 612.0, at, 596.0) for at in (115.0, 185.0)]
+    drawn_rules = [*rules([45, 255], [612, 596, 581, 566, 551]), *down]
+    assert with_rules(table(MILLS), drawn_rules)[1:] == MILL_ROWS
+
+
+def test_a_list_in_a_cell_keeps_its_bullets() -> None:
+    pieces = table([["Part", "What to see"], ["Gate"]])
+    for at, text in enumerate(["it opens", "it closes", "it holds"]):
+        level = 585.0 - 15 * at
+        pieces += [(120.0, level, 10.0, "\u2022"), (145.0, level, 10.0, text)]
+    assert with_rules(pieces, rules([45, 115, 300], [612, 596, 551])) == [
+        "Part | What to see",
+        "Part: Gate | What to see: \u2022 it opens \u2022 it closes \u2022 it holds",
+    ]
+
+
+def test_heads_over_several_columns_of_one_cell_are_theirs() -> None:
+    cells = [
+        ["", "Boys", "", "Girls", ""],
+        ["Ward", "2023", "2024", "2023", "2024"],
+        ["North", "41", "44", "38", "40"],
+        ["South", "22", "28", "31", "30"],
+    ]
+    pieces = [
+        (left + (30 if text in ("Boys", "Girls") else 0), level, size, text)
+        for left, level, size, text in table(cells)
+    ]
+    found = with_rules(pieces, rules([45, 115, 255, 395], [612, 581, 566, 551]))
+    assert found[-2:] == [
+        "Ward: North | Boys 2023: 41 | Boys 2024: 44 | Girls 2023: 38 | Girls 2024: 40",
+        "Ward: South | Boys 2023: 22 | Boys 2024: 28 | Girls 2023: 31 | Girls 2024: 30",
+    ]
+
+
+def test_a_second_row_of_heads_tells_apart_what_the_first_calls_the_same() -> None:
+    heads = [["Name of", "Name of", "No. of"], ["ward", "keeper", "boats"]]
+    rows = [["North", "Ida Dahl", "41"], ["South", "Per Holm", "28"]]
+    assert ruled(heads + rows)[2:] == [
+        "Name of ward: North | Name of keeper: Ida Dahl | No. of boats: 41",
+        "Name of ward: South | Name of keeper: Per Holm | No. of boats: 28",
+    ]
+
+
+def test_days_units_and_counts_name_columns() -> None:
+    days = [["Loan", "12/31/2009", "12/31/2010"], ["", "%", "%"], ["Ships", "25.0", "27.5"]]
+    assert ruled([*days, ["Mills", "2.2", "1.8"]])[2:] == [
+        "Loan: Ships | 12/31/2009 %: 25.0 | 12/31/2010 %: 27.5",
+        "Loan: Mills | 12/31/2009 %: 2.2 | 12/31/2010 %: 1.8",
+    ]
+    counts = [["", "1", "2", "3", "4"], ["Lund", "3.4", "4.6", "3.7", "7.2"]]
+    found = parsed(table([*counts, ["Senn", "3.5", "4.9", "4.1", "8.0"]])).text
+    assert found.endswith("Senn | 1: 3.5 | 2: 4.9 | 3: 4.1 | 4: 8.0")
+
+
+STACKED = [
+    ["", "Share of", "Boats", ""],
+    ["", "all ships", "lost at", "Crews"],
+    ["Harbour", "of the coast", "sea", "saved"],
+]
+WRECKS = [["Korvik", "11.2", "9", "8"], ["Lund", "7.1", "6", "5"], ["Senn", "14.0", "3", "2"]]
+NAMED_WRECKS = [
+    f"Harbour: {harbour} | Share of all ships of the coast: {share} | Boats lost at sea: {lost}"
+    f" | Crews saved: {saved}"
+    for harbour, share, lost, saved in WRECKS
+]
+
+
+def by_columns(rows: Sequence[Sequence[str]], top: float = 600) -> list[Placed]:
+    """Return the cells of rows, column by column."""
+    return sorted(table(rows, top), key=lambda one: (one[0], -one[1]))
+
+
+def test_heads_of_several_lines_that_were_drawn_column_by_column_name_columns() -> None:
+    placed = [
+        (x, 598 + 11 * (2 - round((600 - y) / 15)), 9.0, text)
+        for x, y, _, text in by_columns(STACKED)
+    ]
+    title: list[Placed] = [(50, 650, 10, "Wrecks of the coast"), (190, 638, 9, "(per year)")]
+    found = parsed([*title, *placed, *table(WRECKS, 584)]).text.split("\n")
+    assert found[-3:] == NAMED_WRECKS
+
+
+def test_rows_that_were_drawn_before_their_heads_bear_them() -> None:
+    heads, first, last = MILLS[:1], MILLS[1:3], MILLS[1:]
+    placed = [*table(last, 540), (50.0, 555.0, 10.0, "Later")]
+    found = parsed([*placed, *table([*heads, *first])]).text
+    assert found.count("Mill: Upper | Built: 1388 | Height: 3.5") == 2
+
+
+def test_heads_of_groups_are_those_of_the_columns_that_are_nearest() -> None:
+    groups = ["All", "State", "Free"]
+    cells = ["Year", *["Boys", "Girls"] * 3]
+    rows = [
+        ["2011", "54", "38", "16", "49", "34", "14"],
+        ["2012", "55", "39", "15", "48", "35", "13"],
+    ]
+    lefts = [50 + 60 * at for at in range(7)]
+
+    def at(level: float, texts: Sequence[str]) -> list[Placed]:
+        return [(x, level, 10.0, text) for x, text in zip(lefts, texts, strict=True)]
+
+    upper = [(135.0 + 120 * at, 616.0, 10.0, text) for at, text in enumerate(groups)]
+    unit: list[Placed] = [(230, 632, 10, "[In thousands]")]
+    placed = [*unit, *upper, *at(600, cells), *at(585, rows[0]), *at(570, rows[1])]
+    assert parsed(placed).text.split("\n")[-2:] == [
+        "Year: 2011 | All Boys: 54 | All Girls: 38 | State Boys: 16 | State Girls: 49"
+        " | Free Boys: 34 | Free Girls: 14",
+        "Year: 2012 | All Boys: 55 | All Girls: 39 | State Boys: 15 | State Girls: 48"
+        " | Free Boys: 35 | Free Girls: 13",
+    ]
+
+
+def test_heads_that_come_again_name_the_columns_of_parts_side_by_side() -> None:
+    heads = ["Age", "People", "Age", "People"]
+    rows = [["30", "412", "50", "388"], ["31", "405", "51", "371"], ["32", "398", "52", "365"]]
+    assert ruled([heads, *rows])[1] == "Age: 30 | People: 412 | Age: 50 | People: 388"
+    twice = [["Age", "Age", "People"], *(row[:3] for row in rows)]
+    assert ":" not in "".join(ruled(twice)), "two columns of one name are told apart by nothing"
+
+
+def test_a_grid_below_another_one_of_its_columns_has_its_heads() -> None:
+    edges = [45, 115, 185, 255]
+    below = [(left, level - 60, size, text) for left, level, size, text in table(MILLS[1:], 585)]
+    pieces = [*table(MILLS), (50.0, 540.0, 10.0, "Closed since"), *below]
+    levels = [612, 596, 581, 566, 551]
+    found = with_rules(pieces, [*rules(edges, levels), *rules(edges, [536, 521, 506, 491])])
+    assert found[1:4] == found[-3:] == MILL_ROWS
+
+
+def test_a_title_over_all_columns_is_no_head_of_the_one_below_it() -> None:
+    heads = [["Mill", "1901", "1902", "1903"]]
+    rows = [["Upper", "12", "14", "13"], ["Lower", "22", "21", "24"]]
+    group: list[Placed] = [(165, 587, 10, "in thousands")]
+    found = parsed([*table(heads, 605), *group, *table(rows, 570)]).text.split("\n")
+    assert found[-2:] == [
+        "Mill: Upper | 1901: 12 | 1902: 14 | 1903: 13",
+        "Mill: Lower | 1901: 22 | 1902: 21 | 1903: 24",
+    ]

@@ -111,3 +111,25 @@ def test_a_reading_that_began_before_a_correction_does_not_undo_it(
     (outcome,) = shop.parts.pipeline_of(PAPERS).ingest(PAPERS, [_again(shop)])
     assert outcome.code == "superseded"
     assert text_of(shop) == "The Moon pulls at the sea."
+
+
+def test_a_correction_embeds_only_the_chunks_that_it_changes(shop: Shop) -> None:
+    parts = [f"# Year {n}\n\nIn the year {n} the keeper rowed {n} miles. {PROSE}" for n in range(9)]
+    shop.runner.wait(shop.send(log_md="\n\n".join(parts).encode()).id, WAIT_S)
+    document = only(shop)
+    assert document.embedded == document.chunks >= len(parts)
+    shop.embedder.embedded.clear()
+    at = text_of(shop).index("In the year 4") + len("In the year ")
+    edits = [Edit(at, at + 1, "44")]
+    corrections_of(shop).add(PAPERS, document.doc_id, document.revision, edits, "ann")
+    assert eventually(shop.runner, "backfill", is_finished).state == "done"
+    (embedded,) = shop.embedder.embedded
+    assert "In the year 44 the keeper" in embedded
+    assert only(shop).embedded == only(shop).chunks
+    shop.embedder.embedded.clear()
+    updated = "\n\n".join([*parts, "# Year 10\n\nThe lamp went out."]).encode()
+    shop.runner.wait(shop.send(log_md=updated).id, WAIT_S)
+    assert only(shop).embedded == only(shop).chunks == document.chunks + 1
+    added, undone = sorted(shop.embedder.embedded)
+    assert "The lamp went out." in added
+    assert "In the year 4 the keeper" in undone, "another file has not the corrections"

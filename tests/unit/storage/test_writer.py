@@ -438,3 +438,37 @@ def test_another_chunker_is_refused_with_what_differs_and_the_cure(store: IndexS
         match=r"made with chunker .*, now it is '9:1:0'.* documind reembed --library papers",
     ):
         store.writer.claim(PAPERS, replace(FINGERPRINT, chunker="9:1:0"))
+
+
+def stored_rows(store: IndexStore, doc_id: str) -> dict[str, bytes]:
+    """The vectors of a document's live revision by the text of chunks."""
+    key = "SELECT vector FROM vectors WHERE key & ((1 << 40) - 1) = ?"
+    with store.database.read_raw() as cursor:
+        rows = {
+            chunk.text: cursor.execute(key, (chunk.chunk_id,)).fetchone()
+            for chunk in store.catalog.chunks(PAPERS, doc_id)
+        }
+    return {text: row[0] for text, row in rows.items() if row is not None}
+
+
+def test_chunks_with_the_text_of_the_revision_before_keep_its_vectors(store: IndexStore) -> None:
+    first = make_draft("a.txt", "Zebras graze at dawn. Lions rest at noon. Owls hunt.", chunks=3)
+    store.writer.write([first, make_draft("b.txt", "Zebras graze at dawn.", chunks=1)])
+    assert embed_all(store) == 4
+    before = stored_rows(store, first.doc_id)
+    moved = [span._replace(section="Birds") for span in first.chunks]
+    text = f"{first.text} By night."
+    last = first.chunks[2]._replace(end=len(text))
+    again = replace(first, text=text, sha256="another", chunks=(*moved[:2], last))
+    (result,) = store.writer.write([again])
+    assert (result.status, result.revision) == ("replaced", 2)
+    (pending,) = store.writer.pending_vectors(PAPERS, 10)
+    assert pending.text.endswith("By night.")
+    counts = store.catalog.counts(PAPERS)
+    assert (counts.chunks, counts.embedded, store.vectors.count(PAPERS)) == (4, 3, 3)
+    assert store.catalog.document(PAPERS, first.doc_id).embedded == 2
+    now = stored_rows(store, first.doc_id)
+    assert len(now) == 2
+    assert now == {text: before[text] for text in now}
+    assert embed_all(store) == 1
+    assert store.catalog.counts(PAPERS).embedded == store.vectors.count(PAPERS) == 4
