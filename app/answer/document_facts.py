@@ -16,7 +16,6 @@ from app.answer.intent import folded, without_politeness
 from app.answer.steps import CERTAIN, AnswerSteps, Found, Written, closed
 from app.answer.targets import Targets, with_headings
 from app.answer.writing import Outcome
-from app.core.languages import LANGUAGES
 from app.core.types import Document, Evidence, SourcesEvent, TokenEvent
 from app.generation.language.claims import content_tokens
 from app.generation.quote.candidates import Candidate, candidates, quotable
@@ -24,6 +23,7 @@ from app.generation.quote.quoting import QuotedText, Quoting
 
 Fact = Literal["author", "date", "version", "recipient"]
 
+_MAIL = r"(?P<named>(?:the|this|that|my) (?:e-?mail|mail|message|letter|reply)\b.*?)"
 _ASKS: tuple[tuple[Fact, re.Pattern[str]], ...] = (
     (
         "author",
@@ -41,6 +41,26 @@ _ASKS: tuple[tuple[Fact, re.Pattern[str]], ...] = (
         ),
     ),
     (
+        "date",
+        re.compile(
+            rf"(?:when|on (?:which|what) (?:day|date)) (?:was|did) {_MAIL}"
+            r" (?:sent|come|arrive)\W*\Z"
+        ),
+    ),
+    (
+        "recipient",
+        re.compile(
+            rf"(?:to )?whom? (?:is|was|did) {_MAIL}"
+            r" (?:addressed|sent|written|go|meant)(?: to)?\W*\Z"
+        ),
+    ),
+    (
+        "recipient",
+        re.compile(
+            rf"who (?:got|gets|received|receives|(?:is|are) the recipients? of) {_MAIL}\W*\Z"
+        ),
+    ),
+    (
         "version",
         re.compile(
             r"(?:which|what) (?:version|release|edition|revision)"
@@ -48,25 +68,14 @@ _ASKS: tuple[tuple[Fact, re.Pattern[str]], ...] = (
         ),
     ),
 )
-_MAILS = [one.mail for one in LANGUAGES.values() if one.mail]
-_OF_MAIL: tuple[Fact, ...] = ("date", "recipient")
-_ASKS_OF_MAIL = tuple(
-    (fact, re.compile(rf"\W*{asked.replace('{name}', mail['name'])}\W*\Z"))
-    for mail in _MAILS
-    for fact in _OF_MAIL
-    for asked in mail[fact]
-)
-_FIELD = {fact: "|".join(mail["fields"][fact] for mail in _MAILS) for fact in _OF_MAIL}
-"""The labels of a mail's head, as its parser writes them and as people copy them."""
 _THIS = re.compile(r"(?:the|this|these|an?|my|our)\s+")
 _SAYS: Mapping[Fact, re.Pattern[str]] = MappingProxyType(
     {
         "author": re.compile(r"\b(?:written|edited|compiled|prepared) by\b|\bauthors?:"),
         "date": re.compile(
-            rf"\A(?:{_FIELD['date']}): "
-            r"|\b(?:published|released|issued|printed|dated|version|as of)\b"
+            r"\Adate: |\b(?:published|released|issued|printed|dated|version|as of)\b"
         ),
-        "recipient": re.compile(rf"\A(?:{_FIELD['recipient']}): \S"),
+        "recipient": re.compile(r"\A(?:to|an|para|\u00e0): \S"),
         "version": re.compile(r"\b(?:version|release|edition|revision)\b.{0,40}\d"),
     }
 )
@@ -101,7 +110,7 @@ def fact_wish(question: str) -> FactWish | None:
     """Return what a question asks of a document itself; None if it asks for something else."""
     text = without_politeness(question)
     plain = folded(text)
-    for fact, pattern in (*_ASKS, *_ASKS_OF_MAIL):
+    for fact, pattern in _ASKS:
         if found := pattern.match(plain):
             named = text[slice(*found.span("named"))]
             return FactWish(fact, named[lead.end() :] if (lead := _THIS.match(named)) else named)

@@ -70,9 +70,6 @@ class Language:
     """Pronouns by which a writer means himself, separated by spaces."""
     reference_lists: str = ""
     """Expression of the headings that a text's list of references stands under, in lower case."""
-    mail: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    """What a mail is called (`name`), and questions for its `date` and `recipient`, in lower case
-    without accents; labels of these `fields` in lower case; words of questions `about` mails."""
     pointing: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """Forms by which a question leans on one before it, as `app.answer.pointing` reads them; empty:
     only a question without a word of its own does."""

@@ -113,7 +113,11 @@ _ASKS_HOW = re.compile(
 )
 _MAIL_HEAD = re.compile(r"(?:From|To|Cc|Bcc|Reply-To): [^\n]*@")
 """The head of a mail answers only who wrote to whom."""
-_ASKS_OF_MAIL = words_like(one.mail.get("about", "") for one in LANGUAGES.values())
+_ASKS_OF_MAIL = re.compile(
+    r"\b(?:e-?mails?|mails?|messages?|letters?|send|sends|sent|senders?|recipients?|wrote"
+    r"|written|writes?|address(?:es|ed)?|repl(?:y|ies|ied)|contact|from whom|to whom)\b|@",
+    re.IGNORECASE,
+)
 _ASKS_WHO = re.compile(r"\bwho(?:m|se)?\b", re.IGNORECASE)
 _WRITER = re.compile(r"From: [^\n]*@|[^\n]*\b(?:wrote|schrieb|escribi\u00f3|a \u00e9crit) ?:\Z")
 """Stands above what somebody wrote, in a mail and above the mails that it answers."""
@@ -141,7 +145,7 @@ def choose(
     order = _of_the_year(question, found, _of_the_record(question, found, order))
     order = _of_the_named(question, found, order)
     order = [row for row in order if not _only_announces(found, row)] or order
-    if not ("@" in question or _ASKS_OF_MAIL.search(question)):
+    if not _ASKS_OF_MAIL.search(question):
         order = [row for row in order if not _MAIL_HEAD.match(found[row].text)] or order
     if not order:
         return ()

@@ -85,7 +85,7 @@ def test_a_row_is_whole(language: object) -> None:
     empty = {
         *("stemmer", "abbreviations", "connectives", "nouns_are_capitalised", "pointing"),
         *("first_person", "reference_lists", "short_labels", "sums", "dated", "past", "beside"),
-        *("says_is", "says_how", "mail"),
+        *("says_is", "says_how"),
     }
     for field in fields(language):  # type: ignore[arg-type]
         value = getattr(language, field.name)
@@ -98,10 +98,6 @@ def test_a_row_is_whole(language: object) -> None:
     for pattern, form in LANGUAGES[language.code].says_how.items():  # type: ignore[attr-defined]
         assert re.compile(pattern).groups == 1
         assert "{0}" in form
-    if mail := LANGUAGES[language.code].mail:  # type: ignore[attr-defined]
-        assert mail.keys() == {"name", "date", "recipient", "fields", "about"}
-        assert [*re.compile(mail["name"]).groupindex] == ["named"]
-        assert all(asked.count("{name}") == 1 for asked in mail["date"] + mail["recipient"])
 
 
 def test_sentences_end_as_their_language_ends_them() -> None:
