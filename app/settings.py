@@ -178,7 +178,7 @@ class Settings(BaseSettings):
     )
     reader: bool = setting(
         _HOSTS.reader,
-        "read the likeliest sentences beside the question with a small model in the server itself;"
+        "read the likeliest sentences with the question with a small model in the server itself;"
         " false: words and vectors alone choose what is quoted",
     )
     public_embedded_model: EmbeddedModel | None = setting(

@@ -70,7 +70,7 @@ Watch = Callable[[int, int], None]
 
 
 def unwatched(done: int, of: int) -> None:
-    """Tell nobody."""
+    """Tell no one."""
 
 
 SourcesOf = Callable[[Sequence[Claim]], Sequence[Sequence[Source]]]
@@ -93,7 +93,7 @@ class CheckService:
         Args:
             searcher_for: Returns how a library is searched now.
             documents: Returns all documents of a library.
-            reader: Reads sentences beside passages; without one only copies are supported.
+            reader: Reads sentences next to passages; without one only copies are supported.
             prompts: What models are told; a sentence that repeats it is never supported.
         """
         self._searcher_for = searcher_for

@@ -1,4 +1,4 @@
-"""Let a model judge whether passages state a sentence, beside the reader or in its place.
+"""Let a model judge whether passages state a sentence, next to the reader or in its place.
 
 A decision model where the host has one, else the chat model that answers.
 """
@@ -45,7 +45,7 @@ Stream = Callable[[Prompt], Iterator[Token]]
 
 
 def verdict_by(by: CheckBy, own: Verdict, judged: SecondVerdict | None) -> Verdict:
-    """Return the verdict of whoever decides.
+    """Return the verdict of the one that decides.
 
     A model that says no takes `supported` away and leaves the other verdicts as the reader has
     them; one that gave no clear reply, or failed, counts as one that said no.
@@ -99,7 +99,7 @@ def judged_answer(
     model: Generator,
     calls: ModelCalls,
 ) -> Grounded:
-    """Return an answer with the verdicts of whoever decides.
+    """Return an answer with the verdicts of the one that decides.
 
     A sentence is held against the passages that it cites, whole. One that cites none, or is an
     exact copy, keeps its verdict. A host that fails says no.
@@ -149,7 +149,7 @@ class ClaimJudge:
         """Return a report with a model's verdicts, where one is named or decides.
 
         A sentence without a place is `not_supported` unasked: there is nothing to judge it by. An
-        exact copy stays supported, whatever the model says. A model that fails is asked no further,
+        exact copy stays supported, even against the model. A model that fails is asked no further,
         and the report has the reason.
 
         Args:

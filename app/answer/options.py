@@ -36,7 +36,7 @@ class AnswerOptions:
     refusal_language: Literal["en", "question"] = "en"
     """Language of the sentence of an abstention."""
     strict: bool = False
-    """Show no sentence of a model that is not supported, whatever a request says."""
+    """Show no sentence of a model that is not supported, no matter what a request says."""
     check_by: CheckBy = "reader"
     """Who decides whether a sentence is supported, where a chat model answers."""
     manner: MannerOptions = field(default_factory=MannerOptions)

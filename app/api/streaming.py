@@ -448,7 +448,7 @@ class Places:
 
 
 class PlacedWork:
-    """The events of work in one of the places: what it tells meanwhile, and what it returns."""
+    """The events of work in one of the places: what it tells on the way, and what it returns."""
 
     def __init__(
         self, places: Places, work: Callable[[CancelToken, Callable[[bytes], None]], bytes]

@@ -104,7 +104,7 @@ class EmbeddedModels:
 
     @property
     def reader(self) -> Reader | None:
-        """Reads sentences beside a question; None where READER is false."""
+        """Reads sentences next to a question; None where READER is false."""
         if not self._options.reader:
             return None
         threads = self._options.model_threads

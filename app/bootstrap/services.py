@@ -304,7 +304,7 @@ class Services:
 
     @property
     def embedder(self) -> Embedder:
-        """The embedder of questions to the default library, or the embedded model meanwhile."""
+        """The embedder of questions to the default library, or the embedded model until then."""
         return (
             self.libraries.runtime(self.settings.library).questions
             or self.models.embedded.sentence_embedder

@@ -61,7 +61,7 @@ class RawDocument:
     again: bool = False
     """Read even where the bytes are unchanged: more is known of what they show."""
     reread: bool = False
-    """Bytes of a live document that are read once more, not bytes that somebody sent."""
+    """Bytes of a live document that are read once more, not bytes that someone sent."""
     corrections: tuple[Correction, ...] | None = None
     """In the place of those that the live revision of the same bytes has; None keeps these."""
 
@@ -117,7 +117,7 @@ class Metadata:
     """ISO 639-1; empty: unknown, treated as English."""
 
     def __post_init__(self) -> None:
-        """Clean title and authors, whoever names them: the file, its source, a person."""
+        """Clean title and authors, no matter who names them: the file, its source, a person."""
         object.__setattr__(self, "title", _one_line(self.title))
         object.__setattr__(self, "authors", tuple(map(_one_line, self.authors)))
 

@@ -43,7 +43,7 @@ class Language:
     past: str = ""
     """Expression of words of a question that is about what was."""
     beside: str = ""
-    """Expression of words by which a question asks for things beside the one that it names."""
+    """Expression of words by which a question asks for things next to the one that it names."""
     dated: str = ""
     """Expression of the labels before the date from which on a document is valid, in lower case."""
     short_labels: str = ""

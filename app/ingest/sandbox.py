@@ -325,7 +325,7 @@ class SandboxedParser:
         return answer
 
     def _free_slot(self, cancel: CancelToken | None) -> SandboxProcess | None:
-        """Return a slot's child, waited for as long as it takes for work that nobody waits for."""
+        """Return a slot's child, waited for as long as it takes for work that no one waits for."""
         if cancel is None:
             return self._slots.get()
         waited_s = 0.0

@@ -77,7 +77,7 @@ class ProviderOptions:
     chosen_host_file: Path | None = None
     """Where the host that was chosen on the page is kept."""
     reader: bool = True
-    """Whether sentences are read beside the question."""
+    """Whether sentences are read with the question."""
     model_threads: int = 0
     """ONNX Runtime threads; 0: one per core."""
     arxiv_base_url: str = "https://export.arxiv.org"

@@ -1,4 +1,4 @@
-"""Read a question or a claim beside a text: does it answer, does it state?
+"""Read a question or a claim next to a text: does it answer, does it state?
 
 The reader is one small BERT body with heads, trained by `make reader` (evaluation/training) from
 ms-marco-MiniLM-L-12-v2; its graph lies in app/bundle/reader. What it is worth on sources that no

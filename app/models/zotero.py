@@ -143,7 +143,7 @@ class Zotero(ABC):
             since: `version` of the state that is known; empty: none is.
 
         Raises:
-            ProviderUnreachable: Zotero does not run, or ended meanwhile.
+            ProviderUnreachable: Zotero does not run, or ended in the meantime.
             ProviderTimeout: It was silent for too long.
             ProviderBadResponse: It refuses, or sent something else.
             Busy: It asks to come back later than is waited for.
@@ -231,7 +231,7 @@ class Zotero(ABC):
 # Ask the program on this machine.
 
 _PAGE = 500
-"""Items of one request; the program searches anew for each, and holds them all in one reply."""
+"""Items of one request; the program searches again for each, and holds them all in one reply."""
 _IS_OFF = (
     "Zotero lets no program read its library: in Zotero, open Settings, Advanced, and tick 'Allow"
     " other applications on this computer to communicate with Zotero'"
@@ -349,7 +349,7 @@ class ZoteroWeb(Zotero):
             sleep: For tests.
 
         Raises:
-            InvalidInput: The address is of somebody else.
+            InvalidInput: The address is of someone else.
         """
         self._is_double = on_this_machine(base_url)
         if not self._is_double and base_url.rstrip("/") != WEB:

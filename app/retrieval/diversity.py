@@ -107,7 +107,7 @@ class _Chosen:
         ]
 
     def best(self, k: int) -> list[Reading]:
-        """Return the best k that are no copies of better ones, whatever document they are of."""
+        """Return the best k that are no copies of better ones, of any document."""
         for row in range(len(self._ranked)):
             if len(self.rows) < k and not self.copies_of(row):
                 self.add(row)

@@ -109,7 +109,7 @@ class RetrievalOptions:
     rerank: Rerank = "auto"
     """What orders the head once more: `auto` is `late` in `relative_score`, else `none`. `late`
     adds the codes' signals where the library keeps codes, `cross_encoder` has the built-in reader
-    read each passage beside the question. `mmr` selects by maximal marginal relevance instead of
+    read each passage with the question. `mmr` selects by maximal marginal relevance instead of
     the best chunk of each document first."""
     late_sentence_weight: float = 0.4  # evaluation/reports/late.md
     """a of `late`: weight of the best sentence's similarity on the scale of the fused score."""

@@ -28,7 +28,7 @@ class SharedChangeLog(ChangeLog):
     """The log of changes of several processes: nothing is remembered here.
 
     A mark is written after the projection's own commit: that of vectors by the holder of their
-    lock, that of words by whoever ends a claim, and it stays behind every other claim. A process
+    lock, that of words when a claim ends, and it stays behind every other claim. A process
     that ends in between leaves a mark that is too old, and whichever process looks next applies the
     changes again.
     """
@@ -104,7 +104,7 @@ class SharedChangeLog(ChangeLog):
         return any(not claim.silent for claim in self._claims(None, library)[0])
 
     def _lost(self, found: tuple[list[Claim], int], library: Library) -> list[int]:
-        """Return after which changes nobody brings them."""
+        """Return after which changes no one brings them."""
         claims, mark = found
         if claims:
             return [claim.after for claim in claims if claim.silent]
@@ -118,7 +118,7 @@ class SharedChangeLog(ChangeLog):
                     self._put_claim(sql, library, held.after, held.upto, claim.read, claim.id)
 
     def finish(self, library: Library, claim: Claim, docs: Collection[int]) -> Claim | None:
-        """End a claim; or keep it and return it, where one of these documents changed meanwhile.
+        """End a claim; or keep it and return it, where one of these documents changed since.
 
         A claim that another process took over is renewed: what was sent may be older than what that
         process sent.
@@ -138,7 +138,7 @@ class SharedChangeLog(ChangeLog):
             return self._put_claim(sql, library, after, upto, last, claim.id)
 
     def give_up(self, library: Library, claim: Claim) -> None:
-        """Leave a claim to whoever comes next."""
+        """Leave a claim to the next process."""
         with self._database.write("claim") as sql:
             if _end(sql, library, claim):
                 self._put_claim(sql, library, claim.after, claim.upto, claim.read, silent=True)

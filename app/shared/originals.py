@@ -130,7 +130,7 @@ class ObjectOriginals(Originals):
     def delete_stale_copies(self) -> int:
         """Remove cached files that the store no longer has; return how many.
 
-        The cache is listed first: what is fetched meanwhile stays.
+        The cache is listed first: what is fetched in the meantime stays.
         """
         cached = list(self._path.glob(f"*{SUFFIX}"))
         kept = self.names()

@@ -333,7 +333,7 @@ class PostgresDatabase(Database):
         self._apart = open_engine(address, _APART, _MORE_APART)
         self._locks = open_engine(address, 1, 8)
         self._others: WeakSet[ProcessLock] = WeakSet()
-        """Locks that `lock_of` gave out, as long as somebody has them."""
+        """Locks that `lock_of` gave out, as long as someone has them."""
         self._listing = threading.Lock()
         self._beats = Periodic("lease of locks", self._beat, BEAT_S)
         self._beats.__enter__()

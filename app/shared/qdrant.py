@@ -578,7 +578,7 @@ class SearchEngine:
     def upsert(self, name: str, points: Sequence[models.PointStruct]) -> None:
         """Add or replace points; they are durable on a copy and found after it.
 
-        A copy that failed meanwhile is not asked again before it has caught up.
+        A copy that failed in the meantime is not asked again before it has caught up.
 
         Raises:
             NoCollection: There is no such collection.

@@ -194,7 +194,7 @@ MOST_KNOWN_TERMS = 200_000
 """Terms that are kept, the most frequent first: 10 MB."""
 
 KNOWN_TERMS_FRESH_S = 300.0
-"""How long terms and their counts are used again, in seconds; documents are added meanwhile."""
+"""How long terms and their counts are used again, in seconds, while documents are added."""
 
 GROWN = 0.1
 """By which share a library grows or shrinks at most before its terms are counted again."""
@@ -259,7 +259,7 @@ class Counted(Generic[Found]):
     """What the engine counts of a library; thread-safe.
 
     No question waits for it but the first: it is made again in a thread, and the one before serves
-    meanwhile.
+    in the meantime.
     """
 
     def __init__(self, count: Callable[[], Found], name: str) -> None:
@@ -530,7 +530,7 @@ class QdrantWords(SharedWords):
     # --- write
 
     def add(self, document: LexicalDocument) -> None:
-        """Queue a document's chunks; full pieces are sent, up to WRITERS beside each other."""
+        """Queue a document's chunks; full pieces are sent, up to WRITERS next to each other."""
         points = list(chunk_points(document))
         self._queued += points
         self._written.update(int(point.id) for point in points)

@@ -46,7 +46,7 @@ class SharedLexicalWriter(LexicalWriter):
     """Writer of an index that several processes write to at once; thread-safe.
 
     No lock of the processes is held while the engine is told. A change is claimed by the
-    transaction that logs it, and the mark stays behind the oldest claim. Whoever sent a document
+    transaction that logs it, and the mark stays behind the oldest claim. Who sent a document
     looks afterwards whether it changed since it was read, and sends it again if so: what was sent
     last is then what the catalog has, in whichever order two processes were. A claim of a process
     that failed or is silent is taken over.
@@ -105,7 +105,7 @@ class SharedLexicalWriter(LexicalWriter):
             self._bring(claim)
 
     def await_found(self, claim: Claim | None) -> None:
-        """Bring the claimed changes, or wait until what was logged is found, whoever brings it."""
+        """Bring the claimed changes, or wait until what was logged is found, by any process."""
         if claim is not None:
             self.apply(claim)
             return

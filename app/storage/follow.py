@@ -67,7 +67,7 @@ class Follower:
         return bool(changes)
 
     def catch_up(self) -> None:
-        """Apply every change, those that come meanwhile too."""
+        """Apply every change, those that come in the meantime too."""
         while self.step():
             pass
 

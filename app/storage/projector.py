@@ -194,7 +194,7 @@ class Projector:
     # --- what several processes that share an engine look after
 
     def maintain(self) -> bool:
-        """Remove what fills left that nobody goes on with, and keep the epochs of collections.
+        """Remove what fills left that no one goes on with, and keep the epochs of collections.
 
         What is counted of words is counted again in each epoch, so that no question has to.
 

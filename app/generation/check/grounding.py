@@ -82,7 +82,7 @@ class Grounder:
         """Keep what checking takes.
 
         Args:
-            reader: Reads sentences beside passages; without one only copies are supported.
+            reader: Reads sentences next to passages; without one only copies are supported.
             prompts: What models are told; a sentence that repeats it is never supported.
         """
         self._echo = PromptEcho(prompts)

@@ -2,7 +2,7 @@
 
 What stands in one sentence or one row, word for word or by rules of form, is read off
 (`entailment`, `rows`); hardly a false sentence is. What stands there in other words is read by a
-small trained model, the claim beside the window of the passage that shares most words with it. What
+small trained model, the claim with the window of the passage that shares most words with it. What
 differs in a figure, a name, a denial or an opposite is never supported by the model's word alone.
 """
 
@@ -120,7 +120,7 @@ def differs(placed: Placed) -> bool:
 
     It has a figure that stands nowhere in the passage and is no year that the window implies, or
     denies more often than the window does, is a near copy in which nothing but names is strange, or
-    copies half of itself from a sentence that has another word right beside it.
+    copies half of itself from a sentence that has another word right next to it.
     """
     claim, passage = placed.claim, placed.passage
     strange = [
@@ -137,7 +137,7 @@ def differs(placed: Placed) -> bool:
 
 
 _COPIED = 0.5
-"""Share of a claim in one run from which the word beside the run is compared: of six published
+"""Share of a claim in one run from which the word next to the run is compared: of six published
 sets one right claim of 311 that the reader supports differs there."""
 
 
@@ -371,7 +371,7 @@ class ClaimComparer:
 
         Args:
             passages: What the claims are held against.
-            reader: Reads claims beside passages; without one only what is read off is supported.
+            reader: Reads claims next to passages; without one only what is read off is supported.
             are: Where the passages come from.
         """
         self._reader = reader

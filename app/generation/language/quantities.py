@@ -72,7 +72,7 @@ class Figure(NamedTuple):
 
     @property
     def unit(self) -> str:
-        """The letters and signs beside the number; empty for none."""
+        """The letters and signs next to the number; empty for none."""
         return " ".join(_UNIT.findall(self.text)).casefold()
 
 

@@ -28,7 +28,7 @@ _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 
 
 def least_tokens(text: str) -> int:
-    """Return how many tokens a text takes at least, whatever the tokenizer: its words.
+    """Return how many tokens a text takes at least, with any tokenizer: its words.
 
     Tokenizers cut at spaces and signs first, so no token holds two words. An apostrophe may stay
     inside a token. A script without spaces has few words, so there the bound is low.

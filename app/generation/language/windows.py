@@ -1,4 +1,4 @@
-"""Cut a passage to the window that a text should be read beside.
+"""Cut a passage to the window that a text should be read with.
 
 The reader is trained on such windows (evaluation/training/pairs.py) and reads such windows.
 """

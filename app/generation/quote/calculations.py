@@ -181,7 +181,7 @@ _PART_OF_YEAR = re.compile(
     r"|(?:first|second|third|fourth|[1-4](?:st|nd|rd|th)) (?:quarter|half))\b.*",
     re.IGNORECASE,
 )
-"""Rows beside months that sum them, and rows that are part of the one above."""
+"""Rows next to months that sum them, and rows that are part of the one above."""
 _LEAST_TOLD = 0.7
 """Share of a question's words, by rarity, that the labels of the cells must have."""
 _LEAST_NAMED = 0.5

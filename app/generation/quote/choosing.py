@@ -120,7 +120,7 @@ _ASKS_OF_MAIL = re.compile(
 )
 _ASKS_WHO = re.compile(r"\bwho(?:m|se)?\b", re.IGNORECASE)
 _WRITER = re.compile(r"From: [^\n]*@|[^\n]*\b(?:wrote|schrieb|escribi\u00f3|a \u00e9crit) ?:\Z")
-"""Stands above what somebody wrote, in a mail and above the mails that it answers."""
+"""Stands above what someone wrote, in a mail and above the mails that it answers."""
 _PRONOUNS = {word for one in LANGUAGES.values() for word in one.first_person.split()}
 _MEANS_WRITER = re.compile(
     rf"\b(?:{'|'.join(sorted({*(_PRONOUNS - {'i'}), *map(str.capitalize, _PRONOUNS)}))})\b"
@@ -211,7 +211,7 @@ def _of_the_record(question: str, found: Sequence[Candidate], order: Sequence[in
 
 
 _OTHERS = words_like(one.beside for one in LANGUAGES.values())
-"""Things are asked for beside the named one."""
+"""Things are asked for next to the named one."""
 
 
 def _of_the_named(question: str, found: Sequence[Candidate], order: Sequence[int]) -> list[int]:

@@ -300,7 +300,7 @@ def sentence_of(
 ) -> Candidate | None:
     """Return the best sentence about a thing; None if none names it.
 
-    The thing stands in the sentence or is its document's title. Beside another thing it may lack
+    The thing stands in the sentence or is its document's title. Next to another thing it may lack
     its last word: that of "robusta and arabica coffee" belongs to both. A sentence that speaks of
     the respect, begins with the thing, or defines it where no respect is given, goes first.
 

@@ -162,7 +162,7 @@ class _Reader:
         self.unread: Counter[str] = Counter()
         self.is_struck = False
         self.hidden = 0
-        """Characters that are left out because nobody sees them."""
+        """Characters that are left out because no one sees them."""
         self.styles = styles
         self._aside: list[Block] = []
         """Blocks of boxes and pictures that hang on the paragraph that is read."""

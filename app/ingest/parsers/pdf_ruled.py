@@ -135,7 +135,7 @@ class RuledTables(PageLines):
     def _with_levels(self, grid: Grid, held: Held) -> Grid:
         """Return a grid whose rows hold one line of figures each.
 
-        A row has several where a cell holds a figure on each line, and the first one a text beside
+        A row has several where a cell holds a figure on each line, and the first one a text next to
         each of them.
         """
         beside: dict[tuple[int, int], list[Area]] = {}

@@ -1,4 +1,4 @@
-"""Find the tables of a PDF's page: ruled ones, labels beside values, rows under heads.
+"""Find the tables of a PDF's page: ruled ones, labels next to values, rows under heads.
 
 A table that ends a page hands its heads to the next page.
 """
@@ -435,7 +435,7 @@ class PageTables(RuledTables):
     def _height_of_head(self, lines: Sequence[Line], columns: Sequence[tuple[float, float]]) -> int:
         """Return how many of the last lines are the lines of one row of heads.
 
-        They stand beside each other, or as near as lines of one cell do and aligned with it.
+        They stand next to each other, or as near as lines of one cell do and aligned with it.
         """
         count, high = 0, 0.0
         held: dict[int, list[tuple[float, float]]] = {}

@@ -137,7 +137,7 @@ class AnswerStore:
     def save(self, answer: Answer, record: Record, forget_before: str | None = None) -> None:
         """Keep an answer soon, so that no reader waits; who reads or forgets answers sees it.
 
-        What it draws on and was purged meanwhile is blanked.
+        What it draws on and was purged in the meantime is blanked.
 
         Args:
             answer: The answer.
@@ -383,7 +383,7 @@ class ConversationStore:
     ) -> None:
         """Add a finished exchange atomically, in the place of the question that was kept alone.
 
-        A reply that draws on a document that was purged meanwhile is blanked.
+        A reply that draws on a document that was purged in the meantime is blanked.
 
         Raises:
             NotFound: No such conversation.

@@ -176,7 +176,7 @@ def migrate_catalog(options: IndexOptions) -> Migration:
     """Create or upgrade the catalog that the settings name, in one transaction.
 
     The caller holds the directory's lock where the catalog is a file. Servers that share a catalog
-    may run meanwhile.
+    may run in the meantime.
 
     Raises:
         InvalidInput: DATABASE_URL is wrong, or its database does not answer.

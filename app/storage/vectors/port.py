@@ -36,7 +36,7 @@ class VectorStore(Protocol):
     - Every method is thread-safe, and a search does not wait until a long series of writes is over.
     - A store that cannot do what it is asked raises one of two errors, in every method: `DiskFull`
       when there is no space, and then nothing that was there is lost; `IndexDamaged` for everything
-      else, and then its owner checks it, and fills it anew after `set_aside` where the check fails.
+      else, and then its owner checks it, and refills it after `set_aside` where the check fails.
       The next call after an error may work again.
     """
 

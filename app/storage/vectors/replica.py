@@ -176,7 +176,7 @@ class Replica:
         """Fill a build's collection from the catalog, a batch at a time.
 
         In a store that others search, it is filled next to the one that serves, and exchanged. The
-        mark, by default one of its own, keeps the changes that come meanwhile.
+        mark, by default one of its own, keeps the changes that come in the meantime.
 
         Returns:
             The last change that it includes; None when `stop` was set first.
@@ -219,7 +219,7 @@ class Replica:
                     filling.end()
 
     def delete_cut_off(self) -> bool:
-        """Remove what fills left that nobody goes on with; return whether there was anything."""
+        """Remove what fills left that no one goes on with; return whether there was anything."""
         build, swept = self._loader.live_build(self._library), False
         for beginning, lock in ((REFILL, self._filling), (STAGED, self.staging)):
             if not self._log.kept_for(self._library, beginning):
@@ -334,7 +334,7 @@ class Replica:
     def epoch(self) -> str | None:
         """Return of which state of the catalog the live collection is.
 
-        None: there is none yet, or nobody else writes to it.
+        None: there is none yet, or no one else writes to it.
         """
         build = self._loader.live_build(self._library)
         if build is None or not isinstance(self.store, SharedStore):

@@ -183,7 +183,7 @@ class StoreSupervisor:
         """Check the store, fill what is missing and let searches use it.
 
         Raises:
-            IndexDamaged: The store failed even when it was filled anew.
+            IndexDamaged: The store failed even when it was filled again.
             DiskFull: No space.
         """
         with self._busy:

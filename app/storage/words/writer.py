@@ -127,7 +127,7 @@ class LexicalWriter:
 
     @property
     def epoch(self) -> str | None:
-        """Return of which state of the catalog the index is; None: nobody else writes to it."""
+        """Return of which state of the catalog the index is; None: no one else writes to it."""
         return None
 
     def set_epoch(self, epoch: str) -> None:
@@ -137,7 +137,7 @@ class LexicalWriter:
         """Let the index be compared, since it is of another state of the catalog."""
 
     def delete_cut_off(self) -> bool:
-        """Remove what fills left that were cut off; nothing is filled beside what serves here."""
+        """Remove what fills left that were cut off; nothing is filled next to what serves here."""
         return False
 
     def compare(self, *, old: bool) -> None:  # noqa: ARG002  # nothing else writes here
