@@ -71,7 +71,7 @@ PAGE := app/api/static/page/index.html
 $(PAGE): $(WEB_SOURCES)
 	@if command -v npm >/dev/null; then \
 	  echo "The page: 260 MB of build tools into web/node_modules, a minute; only when it changed."; \
-	  cd web && npm ci --no-audit --no-fund --loglevel=error && npm run --silent build -- --logLevel warn && echo "  built"; \
+	  cd web && npm ci --no-audit --no-fund --no-update-notifier --loglevel=error && npm run --silent build -- --logLevel warn && echo "  built"; \
 	else \
 	  echo "npm is not here: the API runs without the page; install Node 20 and run 'make page' to build it"; \
 	fi

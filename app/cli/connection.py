@@ -154,8 +154,12 @@ def run_job(
     job_id = str(job["id"])
     try:
         with _ended_like_ctrl_c(), job_progress(title, quiet=as_json) as changed:
+            told = set[str]()
 
             def tell(now: Json) -> None:
+                for line in set(now.get("errors") or ()) - told if now["state"] == "queued" else ():
+                    told.add(line)
+                    err.print(f"{title}: waiting, and trying again: {line}", markup=False)
                 if as_json:
                     names = ("id", "kind", "state", "done", "total", "unit", "eta_s")
                     result = {"result": now["result"]} if now["state"] in FINISHED else {}
