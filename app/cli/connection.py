@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
 from signal import SIGHUP, SIGTERM
@@ -70,8 +70,11 @@ def _own_server(settings: Settings) -> Iterator[DocuMindClient]:
         # heavy imports come after the lock, so that a second process is refused at once
         import uvicorn  # noqa: PLC0415
 
+        failures: list[BaseException] = []
         app = make_app(
-            settings.model_copy(update={"api_host": "127.0.0.1", "samples": False}), lock
+            settings.model_copy(update={"api_host": "127.0.0.1", "samples": False}),
+            lock,
+            on_failure=failures.append,
         )
         server = uvicorn.Server(
             uvicorn.Config(app, host="127.0.0.1", port=0, log_level="error", access_log=False)
@@ -88,7 +91,7 @@ def _own_server(settings: Settings) -> Iterator[DocuMindClient]:
             url = f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
             lock.announce(url, lasting=False)
             with DocuMindClient(url, lock.key) as client:
-                _wait_until_ready(client, thread)
+                _wait_until_ready(client, thread, failures)
                 yield client
         finally:
             server.should_exit = True
@@ -97,9 +100,13 @@ def _own_server(settings: Settings) -> Iterator[DocuMindClient]:
         lock.close()
 
 
-def _wait_until_ready(client: DocuMindClient, thread: threading.Thread) -> None:
+def _wait_until_ready(
+    client: DocuMindClient, thread: threading.Thread, failures: Sequence[BaseException]
+) -> None:
     deadline = time.monotonic() + START_TIMEOUT_S
     while client.ready().get("status") != "ready":
+        for error in failures:
+            raise error
         if not thread.is_alive() or time.monotonic() > deadline:
             raise ProviderUnreachable(
                 "the server inside this command ended while it opened the data; run: documind"
@@ -154,8 +161,12 @@ def run_job(
     job_id = str(job["id"])
     try:
         with _ended_like_ctrl_c(), job_progress(title, quiet=as_json) as changed:
+            told = set[str]()
 
             def tell(now: Json) -> None:
+                for line in set(now.get("errors") or ()) - told if now["state"] == "queued" else ():
+                    told.add(line)
+                    err.print(f"{title}: waiting, and trying again: {line}", markup=False)
                 if as_json:
                     names = ("id", "kind", "state", "done", "total", "unit", "eta_s")
                     result = {"result": now["result"]} if now["state"] in FINISHED else {}

@@ -48,7 +48,9 @@ class BertTokenizer:
         try:
             self._tokenizer = Tokenizer.from_buffer(path.read_bytes())
         except (OSError, ValueError) as exc:
-            raise Unreadable(f"{str(path)!r} is not a readable tokenizer ({exc})") from exc
+            raise Unreadable(
+                f"{str(path)!r} is not a readable tokenizer ({exc}); in a checkout run: make setup"
+            ) from exc
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
 

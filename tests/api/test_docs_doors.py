@@ -37,11 +37,11 @@ LEFT_OUT = {
     "pipx install documind_server-*.whl": "fetches packages",
     "pip install openai": "fetches a package",
     "pip install langchain-openai": "fetches a package",
-    "pip install 'documind-server[langchain]'": "fetches packages",
+    "pip install './documind_server-0.2.0-py3-none-any.whl[langchain]'": "fetches packages",
     "pip install llama-index-llms-openai-like": "fetches a package",
-    "pip install 'documind-server[llama-index]'": "fetches packages",
+    "pip install './documind_server-0.2.0-py3-none-any.whl[llama-index]'": "fetches packages",
     "ollama pull llama3.2": "needs Ollama",
-    "documind models use qwen2.5:7b --for answers": "needs Ollama",
+    "documind models use llama3.2 --for answers": "needs Ollama",
 }
 """Commands of the pages that no test runs, and why; of those with make the steps are listed."""
 TYPED = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ import pytest
 from app.core.errors import IndexDamaged
 from app.core.ids import document_id, fingerprint8
 from app.core.types import Filters, Library
+from app.storage.files.durable import Steps
+from app.storage.maintenance.backup import restore
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
 from app.storage.vectors import library as reader
@@ -140,6 +143,23 @@ def test_a_document_in_its_grace_is_no_damage(options: IndexOptions) -> None:
         assert list(options.data_dir.glob("chroma.broken.*")) == []
         store.writer.restore(PAPERS, document_id(PAPERS, "bea"))
         assert differences(store, PAPERS) == []
+
+
+def test_the_first_start_after_a_restore_fills_a_store_and_moves_none_aside(
+    options: IndexOptions, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with IndexStore(options, vector_store="foreground") as store:
+        fill(store)
+    with IndexStore(options, vector_store="foreground") as store:
+        store.backup(tmp_path / "backup")
+    restore(tmp_path / "backup", options.data_dir, Steps())
+    caplog.clear()
+    with IndexStore(options, vector_store="foreground") as store:
+        assert store.dense[PAPERS].replica.store.count(COLLECTION) == N
+        assert differences(store, PAPERS) == []
+        assert store.fsck.run().faults == ()
+    assert list(options.data_dir.glob("chroma.broken.*")) == []
+    assert not [line for line in caplog.messages if "vector store" in line]
 
 
 def test_rebuild_makes_every_projection_again(options: IndexOptions) -> None:

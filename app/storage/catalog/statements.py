@@ -253,11 +253,16 @@ def _driver(sql: Connection) -> sqlite3.Connection:
     return cast("sqlite3.Connection", sql.connection.driver_connection)
 
 
-def end_backups(catalog: Path) -> None:
-    """End backup jobs that a copied, closed catalog shows as running. One of them made the copy."""
+def prepare_restored(catalog: Path) -> None:
+    """Note in a copied, closed catalog what a restore changes.
+
+    Backup jobs that it shows as running end; one of them made the copy. It has no vector store yet,
+    so that one is filled, not taken for a damaged one.
+    """
     with closing(sqlite3.connect(catalog)) as connection, connection:
         connection.execute(
             "UPDATE jobs SET state = 'cancelled', updated_at = ?"
             " WHERE kind = 'backup' AND state NOT IN ('done', 'failed', 'cancelled')",
             (utc_now(),),
         )
+        connection.execute("DELETE FROM watermarks WHERE projection <> 'lexical'")

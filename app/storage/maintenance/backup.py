@@ -18,7 +18,7 @@ from app.core.errors import Conflict, IndexDamaged, InvalidInput
 from app.core.ids import content_sha256
 from app.storage.catalog.database import refuse_newer
 from app.storage.catalog.sqlite import SqliteDatabase, schema_of
-from app.storage.catalog.statements import end_backups
+from app.storage.catalog.statements import prepare_restored
 from app.storage.files.durable import (
     Steps,
     delete_file,
@@ -162,7 +162,7 @@ def restore(source: Path, data_dir: Path, steps: Steps) -> None:
             with steps.at("restore.copy"):
                 shutil.copyfile(source / relative, staging / relative)
                 if relative == CATALOG_NAME:
-                    end_backups(staging / relative)
+                    prepare_restored(staging / relative)
             sync_file(staging / relative, steps, "restore.fsync")
         sync_directory(staging / "originals", steps, "restore.fsync_directory")
         replaced = data_dir / f"replaced.{utc_now().replace(':', '').replace('-', '')[:15]}Z"

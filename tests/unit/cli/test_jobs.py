@@ -41,6 +41,23 @@ def test_progress_goes_into_a_file_by_tenths(capsys: pytest.CaptureFixture[str])
     assert lines == [f"testing: {n} of 40 questions" for n in range(4, 41, 4)]
 
 
+class Waiting(Followed):
+    """A client whose server tries the job again, twice for one reason."""
+
+    def follow(self, job_id: str, changed: Callable[[Json], None] | None = None) -> Json:
+        assert changed is not None
+        for state in ("queued", "running", "queued", "running"):
+            changed({**JOB, "state": state, "errors": ["provider_down: cannot reach the host"]})
+        return super().follow(job_id, changed)
+
+
+def test_what_a_job_waits_for_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+    run_job(Waiting(ends=True), JOB, "testing")
+    first, second, *_ = capsys.readouterr().err.splitlines()
+    assert first == "testing: waiting, and trying again: provider_down: cannot reach the host"
+    assert second == "testing: 4 of 40 questions"
+
+
 def test_a_command_that_is_ended_ends_its_job() -> None:
     client = Followed(ends=False)
     before = signal.getsignal(signal.SIGTERM)

