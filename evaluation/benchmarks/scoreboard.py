@@ -547,6 +547,8 @@ def main() -> None:
     write(
         "scoreboard", "Scoreboard", remarks, [], {}, COMMAND,
         tables=page_of(record), extra={"measured": record},
+        sets=[given.data / name for name in (*SETS, "whole")],
+        earlier=report("scoreboard") if given.render else None,
     )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ import os
 import platform
 import sys
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from app.core.ids import checkout_sha
 from app.evaluation.metrics import bootstrap_interval
 from app.evaluation.report import EvaluationReport, ReportProvenance, to_csv, to_json, to_markdown
 
@@ -24,6 +26,7 @@ REPORTS = ROOT / "evaluation" / "reports"
 DATA = Path(os.environ.get("DATA") or ROOT / "data" / "collections")
 """Folder of the collections (docs/evaluation.md)."""
 SEED = 7
+_BEGUN_S = time.monotonic()
 COLLECTIONS = {
     "data": (DATA, "folder of the collections"),
     "cache": (Path(tempfile.gettempdir()) / "documind-vectors", "vectors kept between runs"),
@@ -76,6 +79,16 @@ def hash_of(*settings: object) -> str:
 
     text = json.dumps(settings, sort_keys=True, default=plain)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def digest_of(path: Path) -> str:
+    """Return the SHA-256 of a file, or of the names and contents of a folder's files."""
+    digest = hashlib.sha256()
+    for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+        if file.is_file():
+            digest.update(f"{file.relative_to(path) if path.is_dir() else ''}\0".encode())
+            digest.update(hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +174,10 @@ def write(
     aside: Mapping[str, float] | None = None,
     extra: Mapping[str, object] | None = None,
     made: ReportProvenance | None = None,
+    sets: Sequence[Path] = (),
+    earlier: Mapping[str, Any] | None = None,
 ) -> int:
-    """Publish a report; return 0 if the limits hold, else 1.
+    """Publish a report with its commit and seconds; return 0 if the limits hold, else 1.
 
     Args:
         name: Of both files.
@@ -175,6 +190,8 @@ def write(
         aside: Figures that stand in the JSON file alone, since tables show them or few ask.
         extra: Further keys of the JSON file.
         made: What it was made from, where a report depends on models and settings.
+        sets: Files and folders with the questions and texts that it judges by.
+        earlier: The record whose figures are written again: commit, seconds and sets are its own.
     """
     shown, hidden = (
         {key: float(f"{value:.4g}") for key, value in found.items()}
@@ -195,13 +212,35 @@ def write(
     page += ["", *tables] if tables else []
     page += ["", "| measured, without a limit | |", "|---|---|"] if shown else []
     page += [f"| {key} | {value:g} |" for key, value in shown.items()]
+    origin = _origin(sets) if earlier is None else {key: earlier.get(key) for key in _ORIGIN}
     page += ["", f"Made by `{command}` on {cores} cores{', ' + fastest if fastest else ''}."]
+    if origin["commit"]:
+        page += [f"At commit {origin['commit'][:12]}, in {origin['seconds']} s."]
+    if origin["sets"]:
+        said = (f"{name} {digest[:12]}" for name, digest in origin["sets"].items())
+        page += [f"Sets by SHA-256: {', '.join(said)}."]
     page += [f"Made from {made.in_words()}."] if made else []
     machine = {"python": platform.python_version(), "cores": cores, "instructions": fastest}
-    record = {"title": title, "lines": rows, "figures": shown | hidden, "machine": machine}
+    record = {
+        "title": title,
+        "command": command,
+        **origin,
+        "lines": rows,
+        "figures": shown | hidden,
+        "machine": machine,
+    }
     record |= {"provenance": asdict(made)} if made else {}
     publish(name, record | dict(extra or {}), "\n".join([*page, ""]))
     return 0 if all(line.holds for line in lines) else 1
+
+
+_ORIGIN = ("commit", "seconds", "sets")
+
+
+def _origin(sets: Sequence[Path]) -> dict[str, Any]:
+    """Return of which commit the figures are, how long they took, and which sets judged."""
+    found = {one.name: digest_of(one) for one in sets if one.exists()}
+    return {"commit": checkout_sha(), "seconds": round(time.monotonic() - _BEGUN_S), "sets": found}
 
 
 def write_arms(report: EvaluationReport, name: str) -> None:

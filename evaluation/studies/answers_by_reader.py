@@ -50,7 +50,7 @@ from evaluation.studies.extractive import (
     squad,
     tables,
 )
-from evaluation.studies.reader import everyday
+from evaluation.studies.reader import EVERYDAY, everyday
 
 COMMAND = "python -m evaluation.studies.answers_by_reader --write"
 SHARES: Mapping[str, float] = {
@@ -247,6 +247,7 @@ def main() -> None:
     write(
         "answers_by_reader", "Answers with the reader", remarks, [], {"threshold": limit}, COMMAND,
         tables=lines, aside=areas,
+        sets=[EVERYDAY, *(given.data / name for name in ("squad", "cranfield", "foreign"))],
     )  # fmt: skip
     if given.write:
         keep(

@@ -184,7 +184,8 @@ def main() -> None:
         half=(20, "facts that the quotes hold, and as many that they miss"),
         absent=(10, "questions that their paper does not answer"),
     )
-    collection = from_papers(given.data / "foreign" / "covidqa")
+    papers = given.data / "foreign" / "covidqa"
+    collection = from_papers(papers)
     facts = facts_of(collection)
     model = os.environ["HOSTED_MODEL"]
     kept = Kept(given.cache / "facts" / f"{model}.jsonl")
@@ -208,7 +209,7 @@ def main() -> None:
                     row = kept.row(f"{name}/{fact.key}", made)
                     rows[name].append((fact, row))
                     say(f"{name} {at} of {len(asked)}: {row['status']}, {row['seconds']} s")
-    _report(rows, model)
+    _report(rows, model, papers)
 
 
 def written(collection: Collection, papers: Container[str], folder: Path) -> dict[str, Path]:
@@ -232,7 +233,7 @@ def sent(client: DocuMindClient, files: Mapping[str, Path]) -> dict[str, str]:
     return found
 
 
-def _report(rows: Mapping[str, Sequence[tuple[Fact, Row]]], model: str) -> None:
+def _report(rows: Mapping[str, Sequence[tuple[Fact, Row]]], model: str, papers: Path) -> None:
     lines = []
     figures: dict[str, float] = {}
     for name, found in rows.items():
@@ -265,6 +266,7 @@ def _report(rows: Mapping[str, Sequence[tuple[Fact, Row]]], model: str) -> None:
         COMMAND,
         tables=table(head.split("|"), lines),
         aside=figures,
+        sets=[papers],
     )
 
 

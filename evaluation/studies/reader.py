@@ -100,7 +100,16 @@ def main() -> None:
         " asked for by `everyday` shares almost no word with its answer."
     ]
     lines = table(head.split("|"), rows)
-    write("reader", "What the reader is worth", remarks, [], figures, COMMAND, tables=lines)
+    write(
+        "reader",
+        "What the reader is worth",
+        remarks,
+        [],
+        figures,
+        COMMAND,
+        tables=lines,
+        sets=[EVERYDAY, given.data / "squad", given.data / "foreign" / "clapnq"],
+    )
 
 
 if __name__ == "__main__":

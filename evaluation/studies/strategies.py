@@ -67,7 +67,8 @@ def search(client: DocuMindClient, ids: Mapping[str, str], strategy: Strategy, f
 
 def main() -> None:
     given = options(__doc__, **COLLECTIONS, facts=(40, "questions"))
-    collection = from_papers(given.data / "foreign" / "covidqa")
+    papers = given.data / "foreign" / "covidqa"
+    collection = from_papers(papers)
     asked = asked_of(collection, given.facts)
     model = os.environ["HOSTED_MODEL"]
     kept = Kept(given.cache / "strategies" / f"{model}.jsonl")
@@ -83,10 +84,10 @@ def main() -> None:
                     row = kept.row(f"{strategy}/{fact.key}", made)
                     rows[strategy].append(row)
                     say(f"{strategy} {at} of {len(asked)}: {row['found']}, {row['seconds']} s")
-    _report(rows, model)
+    _report(rows, model, papers)
 
 
-def _report(rows: Mapping[Strategy, Sequence[Row]], model: str) -> None:
+def _report(rows: Mapping[Strategy, Sequence[Row]], model: str, papers: Path) -> None:
     lines = []
     figures: dict[str, float] = {}
     plain = [bool(row["found"]) for row in rows["baseline"]]
@@ -110,6 +111,7 @@ def _report(rows: Mapping[Strategy, Sequence[Row]], model: str) -> None:
         COMMAND,
         tables=table(head.split("|"), lines),
         aside=figures,
+        sets=[papers],
     )
 
 

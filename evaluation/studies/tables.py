@@ -383,6 +383,7 @@ def main() -> int:
         COMMAND,
         tables=tables,
         extra=per_file,
+        sets=[given.data / "tables"],
     )
 
 

@@ -48,6 +48,7 @@ from evaluation.training.pairs import LEFT_OUT, rows_of
 
 COMMAND = "python -m evaluation.studies.two_rates"
 WRITTEN = ROOT / "evaluation" / "two_rates"
+_SETS = (WRITTEN, ROOT / "evaluation" / "false_claims.json")
 _RESAMPLES = 500
 
 
@@ -281,6 +282,7 @@ def main() -> None:
     write(
         "two_rates", "Two rates of the check", remarks, [], {}, COMMAND, tables=lines,
         aside=figures,
+        sets=[*_SETS, *(given.data / "train" / f"{name}.jsonl.gz" for name in LEFT_OUT)],
     )  # fmt: skip
 
 

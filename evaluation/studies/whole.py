@@ -148,7 +148,7 @@ def main() -> None:
     asked = {str(row["id"]): asdict(reply) for row, reply in zip(rows, found, strict=True)}
     write(
         "whole", "Whole documents", remarks, lines, figures, COMMAND,
-        tables=kinds_table(found), extra={"asked": asked},
+        tables=kinds_table(found), extra={"asked": asked}, sets=[folder],
     )  # fmt: skip
 
 
