@@ -184,8 +184,8 @@ def main() -> None:
         half=(20, "facts that the quotes hold, and as many that they miss"),
         absent=(10, "questions that their paper does not answer"),
     )
-    papers = given.data / "foreign" / "covidqa"
-    collection = from_papers(papers)
+    source = given.data / "foreign" / "covidqa"
+    collection = from_papers(source)
     facts = facts_of(collection)
     model = os.environ["HOSTED_MODEL"]
     kept = Kept(given.cache / "facts" / f"{model}.jsonl")
@@ -209,7 +209,7 @@ def main() -> None:
                     row = kept.row(f"{name}/{fact.key}", made)
                     rows[name].append((fact, row))
                     say(f"{name} {at} of {len(asked)}: {row['status']}, {row['seconds']} s")
-    _report(rows, model, papers)
+    _report(rows, model, source)
 
 
 def written(collection: Collection, papers: Container[str], folder: Path) -> dict[str, Path]:
