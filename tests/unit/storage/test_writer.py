@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sqlalchemy import select
 
 from app.core.errors import (
     Conflict,
@@ -19,6 +20,7 @@ from app.core.errors import (
 from app.core.types import Fingerprint, Heading, Library, Metadata
 from app.storage.catalog.revisions import RevisionBatch
 from app.storage.catalog.rows import Build
+from app.storage.catalog.schema import BUILD_SHIFT, vectors
 from app.storage.options import IndexOptions
 from app.storage.store import IndexStore
 from tests.fakes.job_queue import put_row
@@ -442,13 +444,13 @@ def test_another_chunker_is_refused_with_what_differs_and_the_cure(store: IndexS
 
 def stored_rows(store: IndexStore, doc_id: str) -> dict[str, bytes]:
     """The vectors of a document's live revision by the text of chunks."""
-    key = "SELECT vector FROM vectors WHERE key & ((1 << 40) - 1) = ?"
-    with store.database.read_raw() as cursor:
-        rows = {
-            chunk.text: cursor.execute(key, (chunk.chunk_id,)).fetchone()
-            for chunk in store.catalog.chunks(PAPERS, doc_id)
-        }
-    return {text: row[0] for text, row in rows.items() if row is not None}
+    held = dict(store.database.rows(select(vectors.c.key, vectors.c.vector)))
+    by_chunk = {key & ((1 << BUILD_SHIFT) - 1): vector for key, vector in held.items()}
+    return {
+        chunk.text: by_chunk[chunk.chunk_id]
+        for chunk in store.catalog.chunks(PAPERS, doc_id)
+        if chunk.chunk_id in by_chunk
+    }
 
 
 def test_chunks_with_the_text_of_the_revision_before_keep_its_vectors(store: IndexStore) -> None:
