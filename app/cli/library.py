@@ -53,7 +53,6 @@ from app.ingest.sources.folders import (
     visible_files,
 )
 from app.ingest.sources.obsidian import CONFIGURATION, vault_at
-from app.jobs.zotero import held_by_zotero
 from app.models.zotero import open_zotero
 from app.settings import Settings
 
@@ -531,6 +530,8 @@ def sync(
 def _sync_zotero(
     settings: Settings, library: Library, *, again: bool, allow_empty: bool
 ) -> SyncOutcome:
+    from app.jobs.zotero import held_by_zotero  # noqa: PLC0415  # storage comes with it
+
     with (
         TemporaryDirectory(prefix="documind-") as into,
         closing(open_zotero(settings.zotero(), Path(into))) as zotero,
