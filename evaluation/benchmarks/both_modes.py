@@ -37,7 +37,7 @@ from tests.shared.engines import DoubleProcess
 CHUNKS_PER_ARTICLE = 4.9
 """Of synthetic text."""
 WARM_UP = 5
-SETTLED_S, WAIT_S = 600, 0.1
+SETTLED_S, WAIT_S = 3600, 0.1
 """How long vectors may take until they are found, and how often it is looked, seconds."""
 RATE, OWN_PROCESSOR = "text, chunks/s", "text, processor of DocuMind, ms a chunk"
 HALF = 0.5
