@@ -25,6 +25,9 @@ interface Props {
   onMove: () => void;
 }
 
+/** Own metadata that other programs and the reader open a document by; no line of a list. */
+const OPENED_BY = new Set(["obsidian", "zotero", "links", "blocks"]);
+
 export function DocumentRow({ document, placed, namesake, ticked, onTick, onOpen, onSummarise, onDelete, onEdit, onMove }: Props) {
   const details = [
     placed ? t(LIBRARY_NAMES[document.library]) : "",
@@ -33,7 +36,9 @@ export function DocumentRow({ document, placed, namesake, ticked, onTick, onOpen
     byline(document.authors, document.year),
     document.pages > 0 ? t("{n} pages", { n: document.pages }) : "",
     document.duplicate_of === null ? "" : t("duplicate"),
-    ...Object.entries(document.metadata).map(([key, value]) => `${key}: ${value}`),
+    ...Object.entries(document.metadata)
+      .filter(([key]) => !OPENED_BY.has(key))
+      .map(([key, value]) => `${key}: ${value}`),
   ].filter(Boolean);
   return (
     <div className={cx("group relative flex h-full items-center gap-2 px-3 hover:bg-sunken", ticked && "bg-accent-soft")}>
