@@ -105,8 +105,8 @@ def _wait_until_ready(
 ) -> None:
     deadline = time.monotonic() + START_TIMEOUT_S
     while client.ready().get("status") != "ready":
-        for error in failures:
-            raise error
+        if failures:
+            raise failures[0]
         if not thread.is_alive() or time.monotonic() > deadline:
             raise ProviderUnreachable(
                 "the server inside this command ended while it opened the data; run: documind"

@@ -40,7 +40,7 @@ from app.generation.language.claims import (
     token_weights,
     unknown_words,
 )
-from app.generation.language.rows import rows_say
+from app.generation.language.rows import rows_say, stands_under_another_head
 from app.generation.language.windows import window_for
 
 # Find small contradictions between a claim and a text on the same subject.
@@ -296,6 +296,9 @@ class Comparison:
     """It is whole sentences of the passage, or a long part of one, word for word."""
     verbatim: bool
     """It stands in the passage word for word."""
+    misplaced: bool
+    """It gives a figure of a row to another head, which the reader alone does not see. As many true
+    as false claims do that people wrote over tables, so it denies nothing."""
     near: float
     """Probability in [0, 1] that the passage is about the claim as it is, by words."""
     stance: Stance | None = None
@@ -318,7 +321,8 @@ class Comparison:
         if self.is_read_off:
             return 1.0 if self.copied else SUPPORT_STATED
         held = SUPPORT_UNREAD if self.stance is None else self.stance.supported
-        return min(held, SUPPORT_STATED) * (_DENIED_FACTOR if self.denied else 1.0)
+        doubtful = self.denied or self.misplaced
+        return min(held, SUPPORT_STATED) * (_DENIED_FACTOR if doubtful else 1.0)
 
     @property
     def verdict(self) -> Verdict:
@@ -329,7 +333,7 @@ class Comparison:
         if self.denied:
             return "unsure" if self.stance.supported >= SUPPORTED_FROM else "contradicted"
         if self.stance.supported >= SUPPORTED_FROM:
-            return "supported"
+            return "unsure" if self.misplaced else "supported"
         if self.stance.contradicted >= CONTRADICTED_FROM:
             return "contradicted"
         return "unsure" if self.near >= ABOUT_IT else "not_found"
@@ -342,7 +346,7 @@ class Comparison:
 
 
 _DENIED_FACTOR = 0.5
-"""Share of its support that a claim keeps where rules of form deny it."""
+"""Share of its support that a claim keeps where rules of form deny it, or doubt it."""
 
 
 def verdict_of(found: Iterable[Comparison]) -> tuple[Verdict, Comparison | None]:
@@ -421,6 +425,7 @@ class ClaimComparer:
             said is None and self._changed(placed, changes),
             copied,
             verbatim,
+            said is None and not copied and stands_under_another_head(claim.read, passage.rows),
             near,
         )
 

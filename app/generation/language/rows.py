@@ -57,7 +57,7 @@ class Row:
     cells: tuple[Cell, ...]
     table: int
     about: frozenset[str]
-    """Words of the caption and of the first line of the text."""
+    """Words of the caption and of the first line of the text, where that is no row."""
 
     @property
     def key(self) -> Cell | None:
@@ -69,9 +69,10 @@ def rows_of(text: str, title: str = "") -> list[Row]:
     """Return the rows of Markdown tables, of tables between tabs and of labelled lines."""
     rows: list[Row] = []
     head: list[str] | None = None
-    table, at, last_end, above = 0, 0, -1, text[: text.find("\n") + 1]
+    table, at, last_end = 0, 0, -1
     about: frozenset[str] = frozenset()
     lines = text.split("\n")
+    above = "" if len(lines) == 1 or _cells(lines[0]) else lines[0]
     named_lines = [bool(_NAMED_VALUE.fullmatch(line)) for line in lines]
     for number, line in enumerate(lines):
         start, end = at, at + len(line)
@@ -191,6 +192,36 @@ def _contradicts(
         and other.cells[column].words <= left
         for other in rows
     )
+
+
+def stands_under_another_head(tokens: Sequence[Token], rows: Sequence[Row]) -> bool:
+    """Return whether a claim names a row and gives one of its figures to another of its heads.
+
+    It has all words by which that head differs from the figure's own, and none the other way. A
+    claim that compares may name several.
+    """
+    said = [token for token in tokens if token.said]
+    words = said_in(said)
+    if any(token.kind == "o" for token in said) or words & (_MORE | _LESS):
+        return False
+    return any(_is_under_another_head(said, words, row) for row in rows)
+
+
+def _is_under_another_head(said: Sequence[Token], words: frozenset[str], row: Row) -> bool:
+    key = row.key
+    if key is None or row.table < 0 or not key.words <= words:
+        return False
+    others = [cell for cell in row.cells if cell is not key]
+    figures = [cell for cell in others if cell.number is not None and _stands(cell, said)]
+    return bool(figures) and all(
+        any(_is_meant(other.label, cell.label, words) for other in others if other not in figures)
+        for cell in figures
+    )
+
+
+def _is_meant(head: frozenset[str], own: frozenset[str], words: frozenset[str]) -> bool:
+    """Return whether words tell of one head, and not of another."""
+    return bool(head - own) and head - own <= words and bool(own - head) and not own - head & words
 
 
 def _computed(

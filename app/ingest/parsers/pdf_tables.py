@@ -65,7 +65,7 @@ _MOST_STACKED = 60
 """Text objects of a line of heads."""
 _HIGHEST_HEAD = 12
 """Heights of a line from the first row to the top of its heads."""
-_FARTHEST_HEAD = 4.0
+_MOST_OVER_ROWS = 4.0
 """Heights of a line between the first row and the lowest line of its heads."""
 _RAISED = 0.4
 """Heights of a line, over its lowest part, from which a number is that of a note."""
@@ -603,7 +603,7 @@ class PageTables(RuledTables):
             lowest = min(run.bottom for run in whole)
             level = [run for run in whole if not self._is_mark(run, lowest, high)] or whole
             box = box_around(level)
-            farthest = _FARTHEST_STACKED if tops else _FARTHEST_HEAD
+            farthest = _FARTHEST_STACKED if tops else _MOST_OVER_ROWS
             own = self._named_by(parts_of(level), columns)
             reach = [over for over, *_ in own]
             spread = {at for over in reach if len(over) > 1 for at in over}

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from app.generation.language.clauses import read
-from app.generation.language.rows import rows_of, rows_say
+from app.generation.language.rows import rows_of, rows_say, stands_under_another_head
 
 LABELLED = """Travel limits per day in euros
 
@@ -73,3 +73,39 @@ Guided tour: 25
 )
 def test_years_are_ages_and_a_named_value_is_a_row(claim: str, said: bool | None) -> None:
     assert rows_say(read(claim), rows_of(MILLS))[0] is said
+
+
+QUARTERS = """Loans in $000's
+
+Loan type: Farms | Spring 2009 $000's: 361 | Spring 2009 %: 2.2 | Autumn 2010 $000's: 331 | Autumn 2010 %: 2.4
+"""
+
+
+@pytest.mark.parametrize(
+    ("claim", "is_misplaced"),
+    [
+        ("Farms had loans of 361 in Autumn 2010.", True),
+        ("Farms had loans of 331 in Spring 2009.", True),
+        ("In Autumn 2010 the share of farms was 2.2 %.", True),
+        ("Farms had loans of 331 in Autumn 2010.", False),
+        ("Farms had loans of 361 in Spring 2009 and 331 in Autumn 2010.", False),
+        ("Farms had loans of 361 in Spring 2009, more than in Autumn 2010.", False),
+        ("Farms had loans of 361.", False),
+        ("Farms had loans of 400 in Autumn 2010.", False),
+        ("Mills had loans of 361 in Autumn 2010.", False),
+    ],
+)
+def test_a_figure_stands_under_another_head_than_the_claim_names(
+    claim: str, is_misplaced: bool
+) -> None:
+    assert stands_under_another_head(read(claim), rows_of(QUARTERS)) is is_misplaced
+
+
+def test_the_first_row_of_a_text_is_no_caption_of_the_next() -> None:
+    """A passage may begin within a table: its first row says nothing of the second."""
+    rows = (
+        "Loan: Mills | 2009 $000's: 415 | 2010 $000's: 409\n"
+        "Loan: Farms | 2009 $000's: 361 | 2010 $000's: 331"
+    )
+    assert rows_say(read("Farms in 2010 were $331."), rows_of(rows))[0] is True
+    assert rows_say(read("Farms in 2010 were $361."), rows_of(rows))[0] is not True

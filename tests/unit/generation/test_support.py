@@ -65,6 +65,12 @@ def test_what_stands_there_in_other_words_is_read(stance: Says, verdict: Verdict
     assert stance.read == [(claim, TEXT)]
 
 
+def test_a_figure_under_another_head_is_not_supported_by_the_reader_alone() -> None:
+    row = "Loan: Farms | Spring 2009 $000's: 361 | Autumn 2010 $000's: 331"
+    assert judged("Farms had loans of 361 in Autumn 2010.", Says(0.9), row) == "unsure"
+    assert judged("Farms had loans of 331 in Autumn 2010.", Says(0.9), row) == "supported"
+
+
 def test_what_shares_most_words_and_is_not_stated_is_unsure() -> None:
     claim = "Army troops on the expedition in June 1755 came to take Fort Duquesne."
     assert judged(claim, Says(0.0)) == "unsure"
